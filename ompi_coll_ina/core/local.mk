@@ -1,0 +1,1 @@
+# ompi_coll_ina/core

@@ -1,0 +1,1 @@
+include ompi_coll_ina/core/local.mk

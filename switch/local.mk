@@ -1,0 +1,3 @@
+include switch/aggregator/local.mk
+include switch/softswitch/local.mk
+include switch/manager/local.mk

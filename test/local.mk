@@ -1,0 +1,10 @@
+include test/support/local.mk
+include test/wire/local.mk
+include test/engine/local.mk
+include test/aggregator/local.mk
+include test/softswitch/local.mk
+include test/manager/local.mk
+include test/core/local.mk
+include test/mpi/local.mk
+include test/fuzz/local.mk
+include test/perf/local.mk

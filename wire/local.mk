@@ -1,0 +1,12 @@
+noinst_LTLIBRARIES += wire/libinawire.la
+wire_libinawire_la_SOURCES = \
+	wire/bytes.hpp wire/limits.hpp \
+	wire/ina_header.hpp wire/ina_header.cpp \
+	wire/elements.hpp wire/elements.cpp \
+	wire/roce.hpp wire/roce.cpp \
+	wire/icrc.hpp wire/icrc.cpp \
+	wire/address.hpp wire/address.cpp \
+	wire/relay_message.hpp wire/relay_message.cpp
+wire_libinawire_la_CXXFLAGS = $(AM_CXXFLAGS) $(HWY_CFLAGS) $(ISAL_CFLAGS)
+wire_libinawire_la_LIBADD = $(HWY_LIBS) $(ISAL_LIBS) $(ZLIB_LIBS)
+EXTRA_DIST += wire/PROTOCOL.md

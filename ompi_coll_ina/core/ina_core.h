@@ -67,6 +67,9 @@ typedef struct ina_settings {
     const char *transport;      /* UCT transport name, or auto */
     const char *softswitch;     /* path of the ina-softswitch program for the embedded switch */
     const char *prefix;         /* installation prefix: PREFIX/etc/ina.conf */
+    const char *env_switch;     /* value of INA_SWITCH, or NULL: the core reads no environment */
+    const char *home;           /* value of HOME, or NULL: HOME/.config/ina.conf */
+    int all_on_one_node;        /* of MPI_COMM_WORLD: the embedded switch may listen on loopback */
     int failover_ms;
     int world_rank, world_size;
     int world_tag;              /* the tag of the process-wide channel, alike on all ranks */

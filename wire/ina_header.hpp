@@ -48,7 +48,7 @@ struct Header {
   bool operator==(const Header&) const = default;
 };
 
-enum class HeaderError : std::uint8_t { kTooShort, kBadMagic, kBadVersion, kBadKind, kBadOp, kBadLaneType, kBadLength, kBadTrailer };
+enum class HeaderError : std::uint8_t { kTooShort, kBadMagic, kBadVersion, kBadKind, kBadOp, kBadLaneType, kBadLength, kBadTrailer, kBadField };
 [[nodiscard]] const char* name(HeaderError) noexcept;
 
 // Decodes the 24 bytes of a header alone: magic, version, kind, op, lane type and their combination are checked, nothing behind them.
@@ -76,7 +76,8 @@ struct Bind {
 
 // A whole bind payload: header, body, trailer.
 [[nodiscard]] std::array<std::byte, kBindPayloadBytes> encode_bind(const Bind&) noexcept;
-// Refuses a payload of another kind (kBadKind), size, reserved byte or direction (kBadLength).
+// Refuses a payload of another kind (kBadKind), size, reserved byte or direction (kBadLength), and a seq or a number of
+// contributions that a bind cannot have (kBadField).
 [[nodiscard]] Result<Bind, HeaderError> decode_bind(std::span<const std::byte> payload) noexcept;
 
 // Serial arithmetic on seq (RFC 1982 with 32 bits): the signed distance from b to a.

@@ -21,7 +21,7 @@ inline constexpr std::uint16_t kFirstQpnBlock = 1;
 inline constexpr std::uint16_t kLastQpnBlock = 4095;
 
 enum class RelayKind : std::uint8_t { kRegister = 16, kRegistered = 17, kUnregister = 18, kRefused = 19 };
-enum class RelayRefusal : std::uint16_t { kNone = 0, kNoBlock = 1, kTaken = 2, kVersion = 3 };
+enum class RelayRefusal : std::uint16_t { kNone = 0, kNoBlock = 1, kTaken = 2, kUnknownVersion = 3 };
 
 struct RelayMessage {
   RelayKind kind;

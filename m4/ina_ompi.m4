@@ -3,6 +3,8 @@ AC_DEFUN([INA_OMPI], [
   AC_ARG_WITH([ompi], [AS_HELP_STRING([--with-ompi@<:@=PREFIX@:>@], [build the coll component for the Open MPI whose PREFIX/bin has mpicc and ompi_info (default: PATH); --without-ompi leaves it out])],
     [], [with_ompi=yes])
   have_ompi=no
+  AS_CASE([$with_ompi], [no], [INA_DISTCHECK_FLAGS="$INA_DISTCHECK_FLAGS --without-ompi"],
+    [yes], [], [INA_DISTCHECK_FLAGS="$INA_DISTCHECK_FLAGS --with-ompi=$with_ompi"])
   AS_IF([test "x$with_ompi" != xno], [
     ina_ompi_path=$PATH
     AS_IF([test "x$with_ompi" != xyes], [ina_ompi_path=$with_ompi/bin])
@@ -13,7 +15,8 @@ AC_DEFUN([INA_OMPI], [
     OMPI_CPPFLAGS=
     for ina_dir in `$MPICC --showme:incdirs`; do OMPI_CPPFLAGS="$OMPI_CPPFLAGS -isystem $ina_dir"; done
     PKG_CHECK_MODULES([HWLOC], [hwloc])
-    OMPI_LIBS="`$MPICC --showme:link` -lopen-pal"
+    MPI_LIBS=`$MPICC --showme:link`
+    OMPI_LIBS="$MPI_LIBS -lopen-pal"
     OMPI_VERSION=`$OMPI_INFO --version | sed -n 's/^Open MPI v//p'`
     AC_LANG_PUSH([C])
     ina_saved_CPPFLAGS=$CPPFLAGS
@@ -28,6 +31,7 @@ AC_DEFUN([INA_OMPI], [
   ])
   AC_SUBST([OMPI_CPPFLAGS])
   AC_SUBST([OMPI_LIBS])
+  AC_SUBST([MPI_LIBS])
   AC_SUBST([OMPI_VERSION])
   AM_CONDITIONAL([HAVE_OMPI], [test $have_ompi = yes])
 ])

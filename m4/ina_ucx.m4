@@ -6,6 +6,7 @@ AC_DEFUN([INA_UCX], [
     [], [with_ucx_source=no])
   have_ucx=no
   have_ucx_source=no
+  AS_IF([test "x$with_ucx" = xno], [INA_DISTCHECK_FLAGS="$INA_DISTCHECK_FLAGS --without-ucx"])
   AS_IF([test "x$with_ucx" != xno], [
     PKG_CHECK_MODULES([UCX], [ucx-uct ucx-ucs], [have_ucx=yes])
     UCX_VERSION=`$PKG_CONFIG --modversion ucx-uct`
@@ -20,9 +21,12 @@ AC_DEFUN([INA_UCX], [
     AS_IF([test "x$UCX_INFO" = xno], [AC_MSG_ERROR([ucx_info is missing: install ucx-utils])])
     AC_CONFIG_COMMANDS([ucx_config/config.h], [mkdir -p ucx_config && $UCX_INFO -b > ucx_config/config.h], [UCX_INFO=$UCX_INFO])
     UCX_SOURCE=`cd "$with_ucx_source" && pwd`
+    INA_DISTCHECK_FLAGS="$INA_DISTCHECK_FLAGS --with-ucx-source=$UCX_SOURCE"
     UCX_INTERNAL_CPPFLAGS="-DHAVE_CONFIG_H -isystem \$(top_builddir)/ucx_config -isystem $UCX_SOURCE/src"
     have_ucx_source=yes
   ])
+  AS_IF([test "x$with_ucx" = xno && test "x$with_ucx_source" != xno],
+    [AC_MSG_ERROR([--without-ucx and --with-ucx-source contradict each other])])
   AC_SUBST([UCX_VERSION])
   AC_SUBST([UCX_INTERNAL_CPPFLAGS])
   AM_CONDITIONAL([HAVE_UCX], [test $have_ucx = yes])

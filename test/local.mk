@@ -1,3 +1,4 @@
+include test/tree/local.mk
 include test/support/local.mk
 include test/wire/local.mk
 include test/engine/local.mk

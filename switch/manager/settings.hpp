@@ -34,7 +34,7 @@ struct ManagerSettings {
   std::chrono::milliseconds hello_timeout{5000};  // from connect to the first line
   std::chrono::milliseconds linger{1000};         // how long a connection that was told an error may take to read it
 
-  std::size_t max_connections = 4096;
+  std::size_t max_connections = 1024;
   std::size_t max_groups_per_lease = 256;
   std::size_t max_output_bytes = 262144;  // answers that a host has not read; beyond, its connection is closed
 

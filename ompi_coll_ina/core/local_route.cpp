@@ -1,0 +1,62 @@
+#include "ompi_coll_ina/core/local_route.hpp"
+
+#include <ifaddrs.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <memory>
+
+namespace ina::core {
+namespace {
+
+class Socket {
+ public:
+  explicit Socket(int family) : fd_(::socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {}
+  ~Socket() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  Socket(const Socket&) = delete;
+  Socket& operator=(const Socket&) = delete;
+  [[nodiscard]] int fd() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+// Connecting a UDP socket sends nothing, but makes the kernel choose route and source address.
+std::optional<wire::UdpAddress> source_address(const wire::UdpAddress& destination) {
+  const Socket socket(destination.is_ipv6 ? AF_INET6 : AF_INET);
+  sockaddr_storage to{}, from{};
+  const socklen_t to_bytes = destination.to_sockaddr(to);
+  socklen_t from_bytes = sizeof from;
+  if (socket.fd() < 0 || ::connect(socket.fd(), reinterpret_cast<const sockaddr*>(&to), to_bytes) != 0) return std::nullopt;
+  if (::getsockname(socket.fd(), reinterpret_cast<sockaddr*>(&from), &from_bytes) != 0) return std::nullopt;
+  return wire::UdpAddress::from_sockaddr(from);
+}
+
+std::optional<wire::UdpAddress> address_of(const ifaddrs& entry) {
+  if (entry.ifa_addr == nullptr) return std::nullopt;
+  sockaddr_storage storage{};
+  const int family = entry.ifa_addr->sa_family;
+  if (family == AF_INET) std::memcpy(&storage, entry.ifa_addr, sizeof(sockaddr_in));
+  if (family == AF_INET6) std::memcpy(&storage, entry.ifa_addr, sizeof(sockaddr_in6));
+  return wire::UdpAddress::from_sockaddr(storage);
+}
+
+}  // namespace
+
+std::optional<std::string> device_towards(const wire::UdpAddress& destination) {
+  const auto source = source_address(destination);
+  ifaddrs* list = nullptr;
+  if (!source || ::getifaddrs(&list) != 0) return std::nullopt;
+  const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> owner(list, &::freeifaddrs);
+  for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
+    const auto address = address_of(*entry);
+    if (address && address->is_ipv6 == source->is_ipv6 && address->ip == source->ip) return std::string(entry->ifa_name);
+  }
+  return std::nullopt;
+}
+
+}  // namespace ina::core

@@ -6,6 +6,8 @@ wire_libinawire_la_SOURCES = \
 	wire/roce.hpp wire/roce.cpp \
 	wire/icrc.hpp wire/icrc.cpp \
 	wire/address.hpp wire/address.cpp \
+	wire/resolve.hpp wire/resolve.cpp \
+	wire/frame.hpp wire/frame.cpp \
 	wire/relay_message.hpp wire/relay_message.cpp
 wire_libinawire_la_CXXFLAGS = $(AM_CXXFLAGS) $(HWY_CFLAGS) $(ISAL_CFLAGS)
 wire_libinawire_la_LIBADD = $(HWY_LIBS) $(ISAL_LIBS) $(ZLIB_LIBS)

@@ -4,9 +4,47 @@ INA_WIRE_TEST_LDADD = test/support/libinatest.la wire/libinawire.la $(GTEST_LIBS
 EXTRA_DIST += test/captures/rxe-clean.pcap test/captures/rxe-loss.pcap
 
 if HAVE_GTEST
-check_PROGRAMS += test/wire/icrc_test
-TESTS += test/wire/icrc_test
+INA_WIRE_TESTS = \
+	test/wire/icrc_test \
+	test/wire/elements_test \
+	test/wire/ina_header_test \
+	test/wire/relay_message_test \
+	test/wire/roce_test \
+	test/wire/address_test \
+	test/wire/frame_test \
+	test/wire/captures_test
+check_PROGRAMS += $(INA_WIRE_TESTS)
+TESTS += $(INA_WIRE_TESTS)
+
 test_wire_icrc_test_SOURCES = test/wire/icrc_test.cpp
 test_wire_icrc_test_CPPFLAGS = $(INA_WIRE_TEST_CPPFLAGS)
 test_wire_icrc_test_LDADD = $(INA_WIRE_TEST_LDADD)
+
+test_wire_elements_test_SOURCES = test/wire/elements_test.cpp
+test_wire_elements_test_CPPFLAGS = $(INA_WIRE_TEST_CPPFLAGS)
+test_wire_elements_test_LDADD = $(INA_WIRE_TEST_LDADD) $(HWY_LIBS)
+
+test_wire_ina_header_test_SOURCES = test/wire/ina_header_test.cpp test/wire/corruption.hpp
+test_wire_ina_header_test_CPPFLAGS = $(INA_WIRE_TEST_CPPFLAGS)
+test_wire_ina_header_test_LDADD = $(INA_WIRE_TEST_LDADD)
+
+test_wire_relay_message_test_SOURCES = test/wire/relay_message_test.cpp test/wire/corruption.hpp
+test_wire_relay_message_test_CPPFLAGS = $(INA_WIRE_TEST_CPPFLAGS)
+test_wire_relay_message_test_LDADD = $(INA_WIRE_TEST_LDADD)
+
+test_wire_roce_test_SOURCES = test/wire/roce_test.cpp test/wire/corruption.hpp
+test_wire_roce_test_CPPFLAGS = $(INA_WIRE_TEST_CPPFLAGS)
+test_wire_roce_test_LDADD = $(INA_WIRE_TEST_LDADD)
+
+test_wire_address_test_SOURCES = test/wire/address_test.cpp
+test_wire_address_test_CPPFLAGS = $(INA_WIRE_TEST_CPPFLAGS)
+test_wire_address_test_LDADD = $(INA_WIRE_TEST_LDADD)
+
+test_wire_frame_test_SOURCES = test/wire/frame_test.cpp test/wire/corruption.hpp
+test_wire_frame_test_CPPFLAGS = $(INA_WIRE_TEST_CPPFLAGS)
+test_wire_frame_test_LDADD = $(INA_WIRE_TEST_LDADD)
+
+test_wire_captures_test_SOURCES = test/wire/captures_test.cpp
+test_wire_captures_test_CPPFLAGS = $(INA_WIRE_TEST_CPPFLAGS)
+test_wire_captures_test_LDADD = $(INA_WIRE_TEST_LDADD)
 endif

@@ -29,6 +29,9 @@ AC_DEFUN([INA_OMPI], [
     CPPFLAGS=$ina_saved_CPPFLAGS
     AC_LANG_POP([C])
   ])
+  AC_DEFINE([INA_VERSION_MAJOR], m4_bpatsubst(AC_PACKAGE_VERSION, [^\([0-9]*\)\.\([0-9]*\)\.\([0-9]*\)$], [\1]), [First number of the version, as Open MPI shows it])
+  AC_DEFINE([INA_VERSION_MINOR], m4_bpatsubst(AC_PACKAGE_VERSION, [^\([0-9]*\)\.\([0-9]*\)\.\([0-9]*\)$], [\2]), [Second number of the version])
+  AC_DEFINE([INA_VERSION_MICRO], m4_bpatsubst(AC_PACKAGE_VERSION, [^\([0-9]*\)\.\([0-9]*\)\.\([0-9]*\)$], [\3]), [Third number of the version])
   AC_SUBST([OMPI_CPPFLAGS])
   AC_SUBST([OMPI_LIBS])
   AC_SUBST([MPI_LIBS])

@@ -10,7 +10,8 @@ contrib/env: contrib/env.in Makefile
 	  -e 's|@mandir[@]|$(mandir)|g' -e 's|@pkgdatadir[@]|$(pkgdatadir)|g' -e 's|@ompidir[@]|$(ompidir)|g' \
 	  $(srcdir)/contrib/env.in > $@.new && mv $@.new $@
 
-EXTRA_DIST += contrib/env.in contrib/quickstart contrib/check contrib/packages contrib/expected-skips \
+EXTRA_DIST += contrib/env.in contrib/quickstart contrib/check contrib/packages contrib/install-packages \
+	contrib/get-ucx-source contrib/demo/run contrib/expected-skips \
 	contrib/wireshark/ina.lua contrib/demo/melt.lmp
 
 wiresharkdir = $(pkgdatadir)/wireshark

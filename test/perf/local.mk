@@ -1,1 +1,24 @@
-# test/perf
+# test/perf: benchmarks, built and run by `make perf` alone: nothing timed is in `make check`.
+# Add a program to INA_BENCHMARKS and its figures to test/perf/ratios.
+EXTRA_DIST += test/perf/ratios
+INA_BENCHMARKS =
+if HAVE_BENCHMARK
+EXTRA_PROGRAMS += $(INA_BENCHMARKS)
+CLEANFILES += $(INA_BENCHMARKS)
+
+INA_BENCHMARKS += test/perf/elements_bench
+test_perf_elements_bench_SOURCES = test/perf/elements_bench.cpp
+test_perf_elements_bench_CXXFLAGS = $(AM_CXXFLAGS) $(BENCHMARK_CFLAGS)
+test_perf_elements_bench_LDADD = wire/libinawire.la $(BENCHMARK_LIBS)
+
+if HAVE_ZLIB
+INA_BENCHMARKS += test/perf/icrc_bench
+endif
+test_perf_icrc_bench_SOURCES = test/perf/icrc_bench.cpp
+test_perf_icrc_bench_CXXFLAGS = $(AM_CXXFLAGS) $(BENCHMARK_CFLAGS) $(ZLIB_CFLAGS)
+test_perf_icrc_bench_LDADD = wire/libinawire.la $(BENCHMARK_LIBS) $(ZLIB_LIBS)
+endif
+
+.PHONY: perf
+perf: $(INA_BENCHMARKS)
+	$(top_srcdir)/test/perf/ratios --builddir $(top_builddir)

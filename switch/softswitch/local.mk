@@ -1,1 +1,21 @@
-# switch/softswitch
+noinst_LTLIBRARIES += switch/softswitch/libinasoftswitch.la
+switch_softswitch_libinasoftswitch_la_SOURCES = \
+	switch/softswitch/descriptor.hpp switch/softswitch/outbox.hpp \
+	switch/softswitch/datagram_port.hpp switch/softswitch/datagram_port.cpp \
+	switch/softswitch/fault_injector.hpp switch/softswitch/fault_injector.cpp \
+	switch/softswitch/faulty_outbox.hpp \
+	switch/softswitch/interfaces.hpp switch/softswitch/interfaces.cpp \
+	switch/softswitch/listening.hpp switch/softswitch/listening.cpp \
+	switch/softswitch/relay.hpp switch/softswitch/relay.cpp
+switch_softswitch_libinasoftswitch_la_LIBADD = switch/aggregator/libinaaggregator.la
+
+if HAVE_SWITCH
+bin_PROGRAMS += ina-softswitch
+ina_softswitch_SOURCES = \
+	switch/softswitch/main.cpp \
+	switch/softswitch/program.hpp switch/softswitch/program.cpp \
+	switch/softswitch/settings.hpp switch/softswitch/settings.cpp
+ina_softswitch_CXXFLAGS = $(AM_CXXFLAGS) $(SPDLOG_CFLAGS) $(CLI11_CFLAGS)
+ina_softswitch_LDADD = switch/softswitch/libinasoftswitch.la switch/manager/libinamanager.la $(SPDLOG_LIBS)
+dist_man_MANS += switch/softswitch/ina-softswitch.1
+endif

@@ -65,7 +65,7 @@ void Relay::receive_message(const wire::UdpAddress& from, const wire::Packet& pa
     ++counters_.bad_message;
     if (message.error() == wire::HeaderError::kBadVersion) {
       answer(from, {.kind = wire::RelayKind::kRefused,
-                    .reason = wire::RelayRefusal::kVersion,
+                    .reason = wire::RelayRefusal::kUnknownVersion,
                     .nonce = packet.payload.size() >= 16 ? wire::load_be<std::uint64_t>(&packet.payload[8]) : 0});
     }
     return;

@@ -1,0 +1,169 @@
+#include "switch/softswitch/listening.hpp"
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+namespace ina::softswitch {
+
+namespace {
+
+constexpr int kBacklog = 128;
+constexpr int kDataBufferBytes = 16 << 20;  // asked for; without privilege the kernel gives what net.core.rmem_max and wmem_max allow
+constexpr int kPortTries = 64;
+constexpr char kUnixPrefix[] = "unix:";
+
+[[noreturn]] void fail(const std::string& what, int error) { throw SetupError(what + ": " + std::strerror(error)); }
+
+bool is_wildcard(const wire::UdpAddress& address) {
+  return std::all_of(address.ip.begin(), address.ip.end(), [](std::uint8_t byte) { return byte == 0; });
+}
+
+wire::UdpAddress resolve(const std::string& text) {
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string::npos || colon == 0 || colon + 1 == text.size()) {
+    throw SetupError("'" + text + "' is no address: say HOST:PORT, [IPV6]:PORT or unix:PATH");
+  }
+  std::string host = text.substr(0, colon);
+  const std::string port = text.substr(colon + 1);
+  if (host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
+  if (!std::all_of(port.begin(), port.end(), [](char c) { return c >= '0' && c <= '9'; }) || port.size() > 5 || std::stoul(port) > 65535) {
+    throw SetupError("'" + port + "' in '" + text + "' is no port: say a number from 0 to 65535");
+  }
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_DGRAM;
+  hints.ai_flags = AI_NUMERICSERV;
+  addrinfo* found = nullptr;
+  const int error = ::getaddrinfo(host.c_str(), port.c_str(), &hints, &found);
+  if (error != 0) throw SetupError("cannot resolve '" + host + "': " + ::gai_strerror(error));
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(found, ::freeaddrinfo);
+  sockaddr_storage address{};
+  std::memcpy(&address, found->ai_addr, std::min<std::size_t>(found->ai_addrlen, sizeof address));
+  const auto result = wire::UdpAddress::from_sockaddr(address);
+  if (!result) throw SetupError("'" + host + "' has neither an IPv4 nor an IPv6 address");
+  if (is_wildcard(*result)) {
+    throw SetupError("'" + host + "' stands for every address, but packets are sealed with the address that they are sent from: name one address of this host");
+  }
+  return *result;
+}
+
+wire::UdpAddress local_address(int fd) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  if (::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0) fail("cannot read a socket's address", errno);
+  return *wire::UdpAddress::from_sockaddr(address);
+}
+
+// 0, or the error of bind.
+int bind_to(int fd, const wire::UdpAddress& address) {
+  sockaddr_storage to{};
+  const socklen_t size = address.to_sockaddr(to);
+  return ::bind(fd, reinterpret_cast<const sockaddr*>(&to), size) == 0 ? 0 : errno;
+}
+
+void set(int fd, int level, int option, int value) {
+  if (::setsockopt(fd, level, option, &value, sizeof value) != 0) fail("cannot set an option of the data socket", errno);
+}
+
+// A UDP socket whose packets have what the ICRC takes for granted: identification 0 and DF (PROTOCOL.md 1); it stays unconnected, since
+// the kernel counts the identification of a connected one.
+Descriptor data_socket(const wire::UdpAddress& address) {
+  Descriptor fd(::socket(address.is_ipv6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd) fail("cannot open a UDP socket", errno);
+  if (address.is_ipv6) {
+    set(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, 1);
+    set(fd.get(), IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO);
+  } else {
+    set(fd.get(), IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO);
+    set(fd.get(), SOL_SOCKET, SO_NO_CHECK, 1);
+  }
+  for (const auto& [forced, asked] : {std::pair{SO_RCVBUFFORCE, SO_RCVBUF}, std::pair{SO_SNDBUFFORCE, SO_SNDBUF}}) {
+    if (::setsockopt(fd.get(), SOL_SOCKET, forced, &kDataBufferBytes, sizeof kDataBufferBytes) != 0) {
+      set(fd.get(), SOL_SOCKET, asked, kDataBufferBytes);
+    }
+  }
+  return fd;
+}
+
+Descriptor stream_socket(int family) {
+  Descriptor fd(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd) fail("cannot open a stream socket", errno);
+  return fd;
+}
+
+void listen_on(const Descriptor& fd, const std::string& text) {
+  if (::listen(fd.get(), kBacklog) != 0) fail("cannot listen on " + text, errno);
+}
+
+Listening open_address(const wire::UdpAddress& asked) {
+  for (int tries = 0;; ++tries) {
+    Listening listening;
+    listening.data = data_socket(asked);
+    if (const int error = bind_to(listening.data.get(), asked); error != 0) fail("cannot bind udp " + asked.text(), error);
+    listening.data_address = local_address(listening.data.get());
+    listening.manager_text = listening.data_address.text();
+    listening.manager = stream_socket(asked.is_ipv6 ? AF_INET6 : AF_INET);
+    const int one = 1;
+    (void)::setsockopt(listening.manager.get(), SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    if (asked.is_ipv6) (void)::setsockopt(listening.manager.get(), IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof one);
+    const int error = bind_to(listening.manager.get(), listening.data_address);
+    if (error == EADDRINUSE && asked.port == 0 && tries < kPortTries) continue;
+    if (error != 0) fail("cannot bind tcp " + listening.manager_text, error);
+    listen_on(listening.manager, "tcp " + listening.manager_text);
+    return listening;
+  }
+}
+
+// A socket file that nobody listens on is left of a process that has died.
+void remove_if_stale(const sockaddr_un& address) {
+  struct stat status{};
+  if (::lstat(address.sun_path, &status) != 0) return;
+  if (!S_ISSOCK(status.st_mode)) throw SetupError(std::string(address.sun_path) + " exists and is no socket: choose another path");
+  const Descriptor probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!probe) fail("cannot open a stream socket", errno);
+  if (::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) {
+    throw SetupError(std::string(address.sun_path) + " is served by another process: choose another path, or end that one");
+  }
+  if (errno != ECONNREFUSED) fail("cannot tell whether " + std::string(address.sun_path) + " is in use", errno);
+  if (::unlink(address.sun_path) != 0) fail("cannot replace the stale socket " + std::string(address.sun_path), errno);
+}
+
+Listening open_path(const std::string& path, const std::string& data) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.empty() || path.size() >= sizeof address.sun_path) {
+    throw SetupError("the path of a UNIX socket has 1 to " + std::to_string(sizeof address.sun_path - 1) + " bytes, '" + path + "' has " +
+                     std::to_string(path.size()));
+  }
+  std::memcpy(address.sun_path, path.data(), path.size());
+  Listening listening;
+  const wire::UdpAddress asked = resolve(data);
+  listening.data = data_socket(asked);
+  if (const int error = bind_to(listening.data.get(), asked); error != 0) fail("cannot bind udp " + asked.text(), error);
+  listening.data_address = local_address(listening.data.get());
+  remove_if_stale(address);
+  listening.manager = stream_socket(AF_UNIX);
+  if (::bind(listening.manager.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+    fail("cannot bind " + (kUnixPrefix + path), errno);
+  }
+  listening.unix_path = path;
+  listening.manager_text = kUnixPrefix + path;
+  listen_on(listening.manager, listening.manager_text);
+  return listening;
+}
+
+}  // namespace
+
+Listening open_listening(const std::string& listen, const std::string& data) {
+  if (listen.starts_with(kUnixPrefix)) return open_path(listen.substr(sizeof kUnixPrefix - 1), data);
+  return open_address(resolve(listen));
+}
+
+}  // namespace ina::softswitch

@@ -1,0 +1,60 @@
+// program.hpp: ina-softswitch as a whole: sockets, relay, aggregator and manager in one loop of one thread.
+// Used by main().
+// Does not parse the command line; knows no rule of the protocol.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "switch/aggregator/aggregator.hpp"
+#include "switch/manager/manager.hpp"
+#include "switch/softswitch/datagram_port.hpp"
+#include "switch/softswitch/faulty_outbox.hpp"
+#include "switch/softswitch/listening.hpp"
+#include "switch/softswitch/relay.hpp"
+#include "switch/softswitch/settings.hpp"
+
+namespace ina::softswitch {
+
+class Program {
+ public:
+  // Opens everything; throws SetupError or std::system_error.
+  explicit Program(const Settings&);
+  ~Program();
+  Program(const Program&) = delete;
+
+  [[nodiscard]] std::string address() const { return listening_.manager_text; }
+  [[nodiscard]] std::string data_address() const { return listening_.data_address.text(); }
+  // Serves until a signal, or the end of standard input if embedded.
+  void run();
+
+ private:
+  void watch(int fd);
+  void serve_data(Time now);
+  void wait_and_serve();
+  [[nodiscard]] int timeout_ms(Time now) const;
+  void on_signal();
+  void on_stdin();
+  void log_counters() const;
+  [[nodiscard]] manager::NamedCounters counters() const;
+
+  Settings settings_;
+  Listening listening_;
+  Descriptor epoll_;
+  Descriptor signals_;
+  DatagramPort port_;
+  std::unique_ptr<FaultInjector> inward_faults_;
+  std::unique_ptr<FaultyOutbox> faulty_outbox_;
+  aggregator::Aggregator aggregator_;
+  std::unique_ptr<Relay> relay_;
+  std::unique_ptr<manager::Manager> manager_;
+  std::vector<std::uint32_t> newly_bound_;  // groups, told to the manager between batches
+  Time data_seen_{};
+  Time next_stats_{};
+  std::uint64_t waits_ = 0;
+  bool is_ending_ = false;
+};
+
+}  // namespace ina::softswitch

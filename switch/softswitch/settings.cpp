@@ -1,0 +1,59 @@
+#include "ina_config.h"
+
+#include "switch/softswitch/settings.hpp"
+
+#include <CLI/CLI.hpp>
+
+namespace ina::softswitch {
+
+namespace {
+
+constexpr std::uint32_t kMinSlots = 4;  // the smallest group
+constexpr std::uint32_t kMaxSlots = 1 << 20;
+constexpr std::uint32_t kMaxStatsSeconds = 86400;
+
+void add_faults(CLI::App& app, FaultSettings& faults) {
+  const auto add = [&](const char* name, double& to, const char* text) {
+    app.add_option(name, to, text)->check(CLI::Range(0.0, 1.0))->type_name("P")->group("Fault injection");
+  };
+  add("--loss", faults.loss, "Probability 0..1 that a packet is lost, on its way in and again on its way out");
+  add("--duplicate", faults.duplicate, "Probability that it is doubled");
+  add("--reorder", faults.reorder, "Probability that a few later ones overtake it");
+  add("--corrupt", faults.corrupt, "Probability that one of its bytes is damaged");
+  app.add_option("--seed", faults.seed, "The same seed and the same packets give the same faults")->type_name("N")->group("Fault injection");
+}
+
+}  // namespace
+
+std::optional<Settings> parse_settings(int argc, char** argv, int& exit_code) {
+  Settings settings;
+  bool is_verbose = false;
+  CLI::App app("ina-softswitch: adds up the vectors of MPI_Allreduce on their way between hosts, and forwards everything else", "ina-softswitch");
+  app.set_version_flag("--version", "ina-softswitch " PACKAGE_VERSION);
+  app.add_option("--listen", settings.listen, "HOST:PORT for the manager (TCP) and data (UDP), or unix:PATH for the manager alone")
+      ->type_name("ADDRESS")
+      ->capture_default_str();
+  app.add_option("--data", settings.data, "HOST:PORT for data if --listen is a path")->type_name("ADDRESS")->capture_default_str();
+  app.add_option("--slots", settings.slots, "Slots of all groups together; a group of window W takes 2 W")
+      ->check(CLI::Range(kMinSlots, kMaxSlots))
+      ->type_name("N")
+      ->capture_default_str();
+  add_faults(app, settings.faults);
+  app.add_option("--log-level", settings.log_level, "What is logged on standard error")
+      ->check(CLI::IsMember({"error", "warn", "info", "debug", "off"}))
+      ->type_name("LEVEL")
+      ->capture_default_str();
+  app.add_flag("-v,--verbose", is_verbose, "The same as --log-level debug");
+  app.add_option("--stats", settings.stats_s, "Log the counters every SECONDS")->check(CLI::Range(1u, kMaxStatsSeconds))->type_name("SECONDS");
+  app.add_flag("--embedded", settings.is_embedded, "End when standard input ends, and leave the terminal's signals to the job that started this program");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    exit_code = app.exit(error) == 0 ? 0 : 2;
+    return std::nullopt;
+  }
+  if (is_verbose) settings.log_level = "debug";
+  return settings;
+}
+
+}  // namespace ina::softswitch

@@ -23,10 +23,10 @@ constexpr std::size_t kShownConnections = 16;    // in the text of a bind timeou
   return c;
 }
 
-// "2", "2 and 3", "2, 3 and 5", "0, 1, ... and 40 more".
-[[nodiscard]] std::string listed(const std::vector<std::uint16_t>& numbers) {
-  const std::size_t shown = numbers.size() <= kShownConnections ? numbers.size() : kShownConnections;
-  std::string text;
+// "connection 2", "connections 2 and 3", "connections 2, 3 and 5", "connections 0, 1, ... and 40 more".
+[[nodiscard]] std::string connections_text(const std::vector<std::uint16_t>& numbers) {
+  const std::size_t shown = std::min(numbers.size(), kShownConnections);
+  std::string text = numbers.size() == 1 ? "connection " : "connections ";
   for (std::size_t i = 0; i < shown; ++i) {
     const bool is_last = i + 1 == numbers.size();
     if (i != 0) text += is_last ? " and " : ", ";
@@ -188,7 +188,7 @@ void GroupTable::on_time(TimePoint now) {
     const std::size_t expected = std::size_t{2} * groups_.at(group).spec.members;
     ++counters_.bind_timeouts;
     fail(group, "bind-timeout",
-         "connections " + listed(switch_.unbound_connections(group)) + " did not bind within " +
+         connections_text(switch_.unbound_connections(group)) + " did not bind within " +
              std::to_string(settings_.bind_timeout.count()) + " ms (" + std::to_string(switch_.binds_seen(group)) + " of " +
              std::to_string(expected) + " binds seen)");
   }

@@ -1,1 +1,19 @@
 # test/core
+if HAVE_UCX
+if HAVE_GTEST
+check_LTLIBRARIES += test/core/libinacoretest.la
+test_core_libinacoretest_la_SOURCES = \
+	test/core/stream_world.hpp test/core/vectors.hpp \
+	test/support/memory_network.hpp test/support/memory_network.cpp \
+	test/support/message_network.hpp
+test_core_libinacoretest_la_CPPFLAGS = $(AM_CPPFLAGS) $(GTEST_CFLAGS)
+test_core_libinacoretest_la_LIBADD = ompi_coll_ina/core/libinacore.la
+
+ina_core_test_ldadd = test/core/libinacoretest.la ompi_coll_ina/core/libinacore.la wire/libinawire.la $(GTEST_LIBS) -lgtest_main -lpthread
+
+check_PROGRAMS += test/core/stream_test
+TESTS += test/core/stream_test
+test_core_stream_test_SOURCES = test/core/stream_test.cpp
+test_core_stream_test_LDADD = $(ina_core_test_ldadd)
+endif
+endif

@@ -15,5 +15,30 @@ check_PROGRAMS += test/core/stream_test
 TESTS += test/core/stream_test
 test_core_stream_test_SOURCES = test/core/stream_test.cpp
 test_core_stream_test_LDADD = $(ina_core_test_ldadd)
+
+check_PROGRAMS += test/core/handover_test
+TESTS += test/core/handover_test
+test_core_handover_test_SOURCES = test/core/handover_test.cpp
+test_core_handover_test_LDADD = $(ina_core_test_ldadd)
+
+check_PROGRAMS += test/core/lanes_test
+TESTS += test/core/lanes_test
+test_core_lanes_test_SOURCES = test/core/lanes_test.cpp
+test_core_lanes_test_LDADD = $(ina_core_test_ldadd)
+
+check_PROGRAMS += test/core/mailbox_test
+TESTS += test/core/mailbox_test
+test_core_mailbox_test_SOURCES = test/core/mailbox_test.cpp
+test_core_mailbox_test_LDADD = $(ina_core_test_ldadd)
+
+check_PROGRAMS += test/core/ring_address_test
+TESTS += test/core/ring_address_test
+test_core_ring_address_test_SOURCES = test/core/ring_address_test.cpp
+test_core_ring_address_test_LDADD = $(ina_core_test_ldadd)
+
+check_PROGRAMS += test/core/schedule_test
+TESTS += test/core/schedule_test
+test_core_schedule_test_SOURCES = test/core/schedule_test.cpp
+test_core_schedule_test_LDADD = $(ina_core_test_ldadd)
 endif
 endif

@@ -12,10 +12,10 @@ contrib/env: contrib/env.in Makefile
 
 EXTRA_DIST += contrib/env.in contrib/quickstart contrib/check contrib/packages contrib/install-packages \
 	contrib/get-ucx-source contrib/demo/run contrib/expected-skips \
-	contrib/wireshark/ina.lua contrib/demo/melt.lmp
+	contrib/demo/melt.lmp
 
 wiresharkdir = $(pkgdatadir)/wireshark
-dist_wireshark_DATA =
+dist_wireshark_DATA = contrib/wireshark/ina.lua
 demodir = $(pkgdatadir)/demo
 demo_DATA = contrib/demo/melt.lmp
 

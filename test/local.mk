@@ -1,3 +1,4 @@
+include test/lab/local.mk
 include test/contrib/local.mk
 include test/tree/local.mk
 include test/support/local.mk

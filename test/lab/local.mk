@@ -1,0 +1,2 @@
+# What make check-lab runs.
+LAB_TESTS += test/lab/capture.lab test/lab/quickstart.lab

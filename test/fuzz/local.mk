@@ -1,1 +1,47 @@
-# test/fuzz
+# test/fuzz: whatever parses bytes from outside. A target is fuzz_X.cpp, its corpus lies in corpus/fuzz_X.
+# --enable-fuzzers builds fuzz_X with libFuzzer; every build links replay_X, which runs the same code over the corpus.
+EXTRA_DIST += test/fuzz/corpus test/fuzz/replay_corpora
+TESTS += test/fuzz/replay_corpora
+EXTRA_PROGRAMS += test/fuzz/write_seeds
+test_fuzz_write_seeds_SOURCES = test/fuzz/write_seeds.cpp
+test_fuzz_write_seeds_LDADD = wire/libinawire.la
+
+check_PROGRAMS += test/fuzz/replay_roce
+test_fuzz_replay_roce_SOURCES = test/fuzz/fuzz_roce.cpp test/fuzz/replay.cpp
+test_fuzz_replay_roce_LDADD = wire/libinawire.la
+if FUZZERS
+noinst_PROGRAMS += test/fuzz/fuzz_roce
+endif
+test_fuzz_fuzz_roce_SOURCES = test/fuzz/fuzz_roce.cpp
+test_fuzz_fuzz_roce_LDADD = wire/libinawire.la
+test_fuzz_fuzz_roce_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
+
+check_PROGRAMS += test/fuzz/replay_ina_header
+test_fuzz_replay_ina_header_SOURCES = test/fuzz/fuzz_ina_header.cpp test/fuzz/replay.cpp
+test_fuzz_replay_ina_header_LDADD = wire/libinawire.la
+if FUZZERS
+noinst_PROGRAMS += test/fuzz/fuzz_ina_header
+endif
+test_fuzz_fuzz_ina_header_SOURCES = test/fuzz/fuzz_ina_header.cpp
+test_fuzz_fuzz_ina_header_LDADD = wire/libinawire.la
+test_fuzz_fuzz_ina_header_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
+
+check_PROGRAMS += test/fuzz/replay_relay_message
+test_fuzz_replay_relay_message_SOURCES = test/fuzz/fuzz_relay_message.cpp test/fuzz/replay.cpp
+test_fuzz_replay_relay_message_LDADD = wire/libinawire.la
+if FUZZERS
+noinst_PROGRAMS += test/fuzz/fuzz_relay_message
+endif
+test_fuzz_fuzz_relay_message_SOURCES = test/fuzz/fuzz_relay_message.cpp
+test_fuzz_fuzz_relay_message_LDADD = wire/libinawire.la
+test_fuzz_fuzz_relay_message_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
+
+check_PROGRAMS += test/fuzz/replay_frame
+test_fuzz_replay_frame_SOURCES = test/fuzz/fuzz_frame.cpp test/fuzz/replay.cpp
+test_fuzz_replay_frame_LDADD = wire/libinawire.la
+if FUZZERS
+noinst_PROGRAMS += test/fuzz/fuzz_frame
+endif
+test_fuzz_fuzz_frame_SOURCES = test/fuzz/fuzz_frame.cpp
+test_fuzz_fuzz_frame_LDADD = wire/libinawire.la
+test_fuzz_fuzz_frame_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer

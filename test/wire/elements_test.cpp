@@ -137,7 +137,7 @@ void check_type(LaneType type, std::mt19937_64& random) {
   for (const Op op : {Op::kSum, Op::kMin, Op::kMax, Op::kAnd, Op::kOr, Op::kXor}) {
     if (std::is_floating_point_v<T> && op > Op::kMax) continue;
     for (std::size_t lanes = 0; lanes < 140; ++lanes) check<T>(op, type, lanes, random);
-    for (const std::size_t lanes : {255, 256, 257, 519, 1024}) check<T>(op, type, lanes, random);
+    for (const std::size_t lanes : {255U, 256U, 257U, 519U, 1024U}) check<T>(op, type, lanes, random);
     if (testing::Test::HasFatalFailure()) return;
   }
 }

@@ -1,1 +1,22 @@
-# ucx_tl/engine
+# ucx_tl/engine: RoCEv2 reliable connections in user space, without UCX.
+noinst_LTLIBRARIES += ucx_tl/engine/libinaengine.la
+ucx_tl_engine_libinaengine_la_SOURCES = \
+	ucx_tl/engine/buffer_pool.hpp \
+	ucx_tl/engine/clock.hpp \
+	ucx_tl/engine/counters.hpp \
+	ucx_tl/engine/engine.hpp ucx_tl/engine/engine.cpp \
+	ucx_tl/engine/error.hpp \
+	ucx_tl/engine/memory_table.hpp ucx_tl/engine/memory_table.cpp \
+	ucx_tl/engine/message.hpp \
+	ucx_tl/engine/netdev.hpp ucx_tl/engine/netdev.cpp \
+	ucx_tl/engine/packet_batch.hpp ucx_tl/engine/packet_batch.cpp \
+	ucx_tl/engine/packet_io.hpp \
+	ucx_tl/engine/poll_pace.hpp \
+	ucx_tl/engine/qp.hpp \
+	ucx_tl/engine/relay_client.hpp ucx_tl/engine/relay_client.cpp \
+	ucx_tl/engine/requester.hpp ucx_tl/engine/requester.cpp \
+	ucx_tl/engine/resolve.hpp ucx_tl/engine/resolve.cpp \
+	ucx_tl/engine/responder.hpp ucx_tl/engine/responder.cpp \
+	ucx_tl/engine/rtt.hpp \
+	ucx_tl/engine/udp_socket.hpp ucx_tl/engine/udp_socket.cpp
+ucx_tl_engine_libinaengine_la_LIBADD = wire/libinawire.la

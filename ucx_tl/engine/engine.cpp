@@ -1,0 +1,337 @@
+#include "ucx_tl/engine/engine.hpp"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <cassert>
+#include <string>
+
+#include "ucx_tl/engine/error.hpp"
+
+namespace ina::engine {
+namespace {
+
+// Packets that one QP may put into a batch before the next QP has its turn.
+constexpr unsigned kTurn = 16;
+// A tick that finds more than this leaves the rest to the next one.
+constexpr unsigned kTickBatches = 16;
+// After so many time-outs in a row the relay is asked whether it still knows us.
+constexpr std::uint32_t kRelayInDoubt = 3;
+
+const char* describe(wire::RelayRefusal reason) noexcept {
+  switch (reason) {
+    case wire::RelayRefusal::kNoBlock: return "it has no block of QP numbers left";
+    case wire::RelayRefusal::kTaken: return "the block of QP numbers is another's";
+    case wire::RelayRefusal::kUnknownVersion: return "it does not know our protocol version";
+    case wire::RelayRefusal::kNone: break;
+  }
+  return "for no known reason";
+}
+
+}  // namespace
+
+Engine::Engine(const EngineOptions& options, PacketIo& io, Clock& clock, MemoryTable& memory)
+    : options_(options),
+      io_(io),
+      clock_(clock),
+      memory_(memory),
+      random_state_(options.seed),
+      send_buffers_(options.send_buffers, options.segment_bytes),
+      receive_resources_(options.receive_buffers, options.segment_bytes),
+      qps_(kMaxQps) {
+  if (options.mtu < kMinMtu || options.mtu > kMaxMtu || options.mtu % 8 != 0) throw Error(Failure::kInvalid, "mtu " + std::to_string(options.mtu) + " is not a multiple of 8 from 256 to 4096");
+  delivering_.reserve(options.receive_buffers);
+  qpn_base_ = (static_cast<std::uint32_t>(random() % wire::kLastQpnBlock) + wire::kFirstQpnBlock) << wire::kQpnBlockBits;
+  next_index_ = static_cast<std::uint32_t>(random() % kMaxQps);
+  if (options.relay) relay_.emplace(options.local, *options.relay, random());
+}
+
+Engine::~Engine() {
+  if (!relay_ || !relay_->client.is_registered()) return;
+  batch_.add_relay_message(relay_->destination, relay_->outgoing, relay_->client.unregister());
+  batch_.send(io_, counters_);
+}
+
+std::uint64_t Engine::random() noexcept {  // splitmix64
+  std::uint64_t z = (random_state_ += 0x9e3779b97f4a7c15u);
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  return z ^ (z >> 31);
+}
+
+void Engine::open_relay(Nanoseconds give_up_after) {
+  assert(relay_);
+  const std::string where = options_.relay->text();
+  const Nanoseconds end = clock_.now() + give_up_after;
+  for (Nanoseconds now = clock_.now(); !relay_->client.is_registered(); now = clock_.now()) {
+    if (relay_->client.refusal() != wire::RelayRefusal::kNone) throw Error(Failure::kRefused, "relay " + where + " refuses: " + describe(relay_->client.refusal()));
+    if (now >= end) throw Error(Failure::kUnreachable, "relay " + where + " does not answer");
+    send_relay_message(now);
+    const Nanoseconds wake = std::min(relay_->client.deadline(), end);
+    pollfd ready{.fd = io_.descriptor(), .events = POLLIN, .revents = 0};
+    if (wake > now) (void)poll(&ready, 1, static_cast<int>((wake - now) / kMillisecond + 1));
+    pace_.poll_now();
+    receive(clock_.now());
+  }
+  qpn_base_ = std::uint32_t{relay_->client.block()} << wire::kQpnBlockBits;
+}
+
+Qp* Engine::create_qp() {
+  if (live_.size() == kMaxQps) return nullptr;
+  live_.reserve(live_.size() + 1);
+  sending_.reserve(live_.size() + 1);
+  while (qps_[next_index_] != nullptr) next_index_ = (next_index_ + 1) % kMaxQps;
+  const auto first_psn = static_cast<std::uint32_t>(random()) & wire::kPsnMask;
+  auto& place = qps_[next_index_];
+  place = std::make_unique<Qp>(qpn_base_ | next_index_, first_psn, options_.requester, memory_, receive_resources_, counters_);
+  next_index_ = (next_index_ + 1) % kMaxQps;
+  live_.push_back(place.get());
+  return place.get();
+}
+
+QpAddress Engine::address(const Qp& qp) const noexcept { return {.qpn = qp.number(), .first_psn = qp.first_psn(), .mtu = options_.mtu}; }
+
+bool Engine::connect(Qp& qp, const wire::UdpAddress& peer, const QpAddress& address) noexcept {
+  const bool makes_sense = address.qpn > 2 && address.qpn <= wire::kQpnMask && address.first_psn <= wire::kPsnMask && address.mtu >= kMinMtu &&
+                           address.mtu <= kMaxMtu && address.mtu % 8 == 0 && peer.is_ipv6 == options_.local.is_ipv6;
+  if (!makes_sense || qp.is_connected()) return false;
+  const std::uint32_t mtu = std::min(options_.mtu, address.mtu);
+  qp.peer.emplace(options_.local, options_.relay.value_or(peer), address.qpn);
+  qp.requester.set_mtu(mtu);
+  qp.responder.start(address.first_psn, mtu);
+  return true;
+}
+
+void Engine::destroy_qp(Qp* qp) noexcept {
+  if (qp->is_connected() && qp->responder.has_response()) {
+    batch_.add_response(*qp, *qp->responder.take_response());
+    batch_.send(io_, counters_);
+  }
+  qp->requester.fail(QpError::kCancelled);
+  while (const auto completed = qp->requester.take_completed()) send_buffers_.give_back(completed->buffer);
+  in_flight_ -= qp->counted_in_flight;
+  std::erase(live_, qp);
+  std::erase(sending_, qp);
+  qps_[qp->number() % kMaxQps].reset();
+}
+
+bool Engine::can_post(const Qp& qp, std::uint32_t length) const noexcept { return qp.is_connected() && !qp.has_failed() && qp.requester.has_room(length); }
+
+PostStatus Engine::post(Qp& qp, const Message& message) noexcept {
+  if (qp.has_failed() || !qp.is_connected()) return PostStatus::kFailed;
+  if (!qp.requester.has_room(message.length)) return PostStatus::kNoResource;
+  qp.requester.post(message);
+  list_for_sending(qp);
+  posted_packets_ += 1 + message.length / options_.mtu;
+  if (posted_packets_ >= kBatchPackets) transmit(clock_.now());
+  return PostStatus::kPosted;
+}
+
+void Engine::fail_qp(Qp& qp, QpError error) noexcept {
+  if (!qp.has_failed()) counters_.failed_qps.add();
+  qp.requester.fail(error);
+}
+
+Qp* Engine::find(std::uint32_t qpn) const noexcept {
+  Qp* const qp = qps_[qpn % kMaxQps].get();
+  return qp != nullptr && qp->number() == qpn && qp->is_connected() ? qp : nullptr;
+}
+
+void Engine::list_for_sending(Qp& qp) noexcept {
+  if (qp.is_listed_for_sending) return;
+  qp.is_listed_for_sending = true;
+  sending_.push_back(&qp);
+}
+
+void Engine::note(Qp& qp) noexcept {
+  in_flight_ += qp.requester.in_flight();
+  in_flight_ -= qp.counted_in_flight;
+  qp.counted_in_flight = qp.requester.in_flight();
+  next_deadline_ = std::min(next_deadline_, qp.deadline());
+}
+
+unsigned Engine::progress() noexcept {
+  ++progress_calls_;
+  const Nanoseconds now = clock_.now();
+  check_timers(now);
+  transmit(now);
+  if (!pace_.is_due(now)) return 0;
+  const unsigned received = receive(now);
+  transmit(now);
+  return received;
+}
+
+void Engine::tick() noexcept {
+  const Nanoseconds now = clock_.now();
+  // Registration holds the table alone, perhaps in the very thread that a signal interrupted: leave it to the next time.
+  if (!memory_.try_lock_shared()) return;
+  memory_.unlock_shared();
+  pace_.poll_now();
+  for (unsigned batches = 0; batches < kTickBatches && receive(now) == kBatchPackets; ++batches) flush_responses(now);
+  flush_responses(now);
+  check_timers(now);
+  transmit(now);
+}
+
+bool Engine::prepare_to_wait() noexcept {
+  const Nanoseconds now = clock_.now();
+  flush_responses(now);
+  check_timers(now);
+  transmit(now);
+  pace_.poll_now();
+  return sending_.empty() && !has_events();
+}
+
+void Engine::check_timers(Nanoseconds now) noexcept {
+  if (relay_ && now >= relay_->client.deadline()) send_relay_message(now);
+  if (now < next_deadline_) return;
+  next_deadline_ = kNever;
+  for (Qp* qp : live_) {
+    if (qp->requester.deadline() <= now) {
+      const bool had_failed = qp->has_failed();
+      qp->requester.on_timer(now);
+      if (!had_failed && qp->has_failed()) counters_.failed_qps.add();
+      if (relay_ && qp->requester.timeouts_in_a_row() >= kRelayInDoubt) relay_->client.refresh_soon(now);
+    }
+    if (qp->is_connected() && qp->has_work(now)) list_for_sending(*qp);
+    note(*qp);
+  }
+}
+
+void Engine::send_relay_message(Nanoseconds now) noexcept {
+  const auto message = relay_->client.take_due(now);
+  if (!message) return;
+  batch_.add_relay_message(relay_->destination, relay_->outgoing, *message);
+  batch_.send(io_, counters_);
+}
+
+void Engine::transmit(Nanoseconds now) noexcept {
+  if (posted_packets_ != 0) pace_.on_sent(now);
+  posted_packets_ = 0;
+  while (!sending_.empty()) {
+    std::size_t kept = 0;
+    const std::size_t listed = sending_.size();
+    for (std::size_t i = 0; i < listed; ++i) {
+      Qp* const qp = sending_[i];
+      if (fill_from(*qp, now)) {
+        sending_[kept++] = qp;
+      } else {
+        qp->is_listed_for_sending = false;
+      }
+    }
+    sending_.resize(kept);
+    if (kept > 1) std::rotate(sending_.begin(), sending_.begin() + 1, sending_.end());
+    if (batch_.is_full() || (kept == 0 && !batch_.is_empty())) {
+      if (batch_.send(io_, counters_)) continue;
+      // What was given back is still to be sent: whoever it belongs to is found again by the next call.
+      for (Qp* qp : live_) {
+        if (qp->is_connected() && qp->has_work(now)) list_for_sending(*qp);
+        note(*qp);
+      }
+      return;
+    }
+  }
+}
+
+// Adds what the QP may send now, at most a turn. True: it has more.
+bool Engine::fill_from(Qp& qp, Nanoseconds now) noexcept {
+  if (!batch_.is_full() && qp.responder.response_deadline() <= now) {
+    if (const auto response = qp.responder.take_response()) batch_.add_response(qp, *response);
+  }
+  for (unsigned i = 0; i < kTurn && !batch_.is_full() && qp.requester.can_send(now); ++i) batch_.add_request(qp, qp.requester.take_packet(now));
+  note(qp);
+  return qp.has_work(now);
+}
+
+void Engine::flush_responses(Nanoseconds now) noexcept {
+  for (Qp* qp : live_) {
+    if (!qp->is_connected() || !qp->responder.has_response()) continue;
+    batch_.add_response(*qp, *qp->responder.take_response());
+    if (!batch_.is_full() || batch_.send(io_, counters_)) continue;
+    next_deadline_ = now;  // what was given back is due
+    return;
+  }
+  if (!batch_.is_empty() && !batch_.send(io_, counters_)) next_deadline_ = now;
+}
+
+unsigned Engine::receive(Nanoseconds now) noexcept {
+  const auto packets = io_.receive();
+  counters_.receive_calls.add();
+  counters_.packets_received.add(packets.size());
+  if (packets.empty()) {
+    counters_.empty_receives.add();
+  } else {
+    memory_.lock_shared();
+    for (const IncomingPacket& packet : packets) on_packet(packet, now);
+    memory_.unlock_shared();
+  }
+  pace_.on_received(packets.size(), in_flight_, now);
+  return static_cast<unsigned>(packets.size());
+}
+
+void Engine::on_packet(const IncomingPacket& incoming, Nanoseconds now) noexcept {
+  const auto packet = wire::decode_packet(incoming.bytes);
+  if (!packet) return counters_.bad_packets.add();
+  if (relay_ && packet->bth.opcode == wire::Opcode::kUdSendOnly) return on_relay_packet(incoming, *packet, now);
+  Qp* const qp = find(packet->bth.dest_qpn);
+  if (qp == nullptr) return counters_.unknown_qpn.add();
+  if (incoming.from != qp->peer->destination.address) return counters_.foreign_source.add();
+  if (!qp->peer->incoming.is_valid(incoming.bytes)) return counters_.bad_icrc.add();
+  if (packet->bth.opcode == wire::Opcode::kAcknowledge) {
+    const bool had_failed = qp->has_failed();
+    qp->requester.on_acknowledge(packet->bth.psn, packet->aeth.syndrome, now);
+    if (!had_failed && qp->has_failed()) counters_.failed_qps.add();
+  } else if (static_cast<std::uint8_t>(packet->bth.opcode) < 0x20) {
+    qp->responder.on_request(*packet, now);
+  } else {
+    return counters_.bad_packets.add();  // of another service than reliable connections
+  }
+  if (qp->has_work(now)) list_for_sending(*qp);
+  note(*qp);
+}
+
+void Engine::on_relay_packet(const IncomingPacket& incoming, const wire::Packet& packet, Nanoseconds now) noexcept {
+  if (incoming.from != relay_->destination.address) return counters_.foreign_source.add();
+  if (!relay_->incoming.is_valid(incoming.bytes)) return counters_.bad_icrc.add();
+  if (packet.bth.dest_qpn != wire::kRelayQpn || packet.deth.queue_key != wire::kRelayQueueKey) return counters_.unknown_qpn.add();
+  const auto message = wire::decode_relay_message(packet.payload);
+  if (!message || !relay_->client.on_message(*message, now)) return counters_.bad_packets.add();
+  counters_.relay_messages.add();
+  if (relay_->client.refusal() == wire::RelayRefusal::kNone) return;
+  for (Qp* qp : live_) fail_qp(*qp, QpError::kRelayLost);
+}
+
+bool Engine::has_events() const noexcept {
+  return !receive_resources_.messages.empty() || std::any_of(live_.begin(), live_.end(), [](const Qp* qp) { return qp->has_event(); });
+}
+
+unsigned Engine::report(EventSink& sink) noexcept {
+  unsigned events = 0;
+  // Callbacks may post, and create and destroy QPs: nothing is kept across them but indexes that are checked again.
+  for (std::size_t i = 0; i < live_.size();) {
+    Qp* const qp = live_[i];
+    const QpError error = qp->error();
+    if (const auto completed = qp->requester.take_completed()) {
+      send_buffers_.give_back(completed->buffer);
+      if (completed->token != nullptr) sink.on_completed(completed->token, completed->ok ? QpError::kNone : error);
+      ++events;
+    } else if (qp->has_event()) {
+      qp->is_failure_reported = true;
+      ++events;
+      sink.on_failed(*qp, qp->error());
+    } else {
+      ++i;
+    }
+  }
+  if (receive_resources_.messages.empty() || !delivering_.empty()) return events;  // not empty: called from on_received()
+  delivering_.swap(receive_resources_.messages);
+  for (const ReceivedMessage& message : delivering_) {
+    sink.on_received({message.buffer, message.length});
+    receive_resources_.pool.give_back(message.buffer);
+    ++events;
+  }
+  delivering_.clear();
+  return events;
+}
+
+}  // namespace ina::engine

@@ -1,0 +1,140 @@
+// engine.hpp: RoCEv2 reliable connections over one PacketIo: all QPs of one interface, their packets and their time.
+// Used by the UCT glue, one engine an interface. Whoever calls holds the engine alone; tick() may come from another thread then.
+// Never calls back but from report(); never blocks; allocates nothing on the packet path.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "ucx_tl/engine/buffer_pool.hpp"
+#include "ucx_tl/engine/clock.hpp"
+#include "ucx_tl/engine/counters.hpp"
+#include "ucx_tl/engine/memory_table.hpp"
+#include "ucx_tl/engine/packet_batch.hpp"
+#include "ucx_tl/engine/packet_io.hpp"
+#include "ucx_tl/engine/poll_pace.hpp"
+#include "ucx_tl/engine/qp.hpp"
+#include "ucx_tl/engine/relay_client.hpp"
+
+namespace ina::engine {
+
+struct EngineOptions {
+  wire::UdpAddress local;                 // as peers (or the relay) see us
+  std::optional<wire::UdpAddress> relay;  // everything goes there and comes from there
+  std::uint32_t mtu = 1024;               // largest payload of a packet, a multiple of 8
+  std::uint32_t segment_bytes = 8192;     // longest message by SEND, and longest copied one
+  std::uint32_t send_buffers = 256;
+  std::uint32_t receive_buffers = 128;
+  RequesterOptions requester;
+  std::uint64_t seed = 0;                 // of QP numbers and PSNs: random in production
+};
+
+// What happened, told from report().
+class EventSink {
+ public:
+  virtual ~EventSink() = default;
+  // error: kNone if the peer has acknowledged.
+  virtual void on_completed(void* token, QpError error) noexcept = 0;
+  virtual void on_received(std::span<std::byte> message) noexcept = 0;
+  virtual void on_failed(Qp&, QpError) noexcept = 0;
+};
+
+enum class PostStatus : std::uint8_t { kPosted, kNoResource, kFailed };
+
+class Engine {
+ public:
+  static constexpr std::uint32_t kMaxQps = 1u << wire::kQpnBlockBits;
+
+  Engine(const EngineOptions&, PacketIo&, Clock&, MemoryTable&);
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  // With a relay: registers, waiting on the PacketIo's descriptor. Throws Error.
+  void open_relay(Nanoseconds give_up_after);
+
+  // nullptr: no number is left.
+  [[nodiscard]] Qp* create_qp();
+  [[nodiscard]] QpAddress address(const Qp&) const noexcept;
+  // False: the address makes no sense. The smaller MTU counts.
+  [[nodiscard]] bool connect(Qp&, const wire::UdpAddress& peer, const QpAddress&) noexcept;
+  // Nothing is reported for it after this; what it owes its peer is sent first.
+  void destroy_qp(Qp*) noexcept;
+
+  [[nodiscard]] bool can_post(const Qp&, std::uint32_t length) const noexcept;
+  [[nodiscard]] PostStatus post(Qp&, const Message&) noexcept;
+  // Memory for a message of up to segment_bytes; nullptr: not now. Given back by the engine once posted.
+  [[nodiscard]] std::byte* take_send_buffer() noexcept { return send_buffers_.take(); }
+  void give_back_send_buffer(std::byte* buffer) noexcept { send_buffers_.give_back(buffer); }
+  [[nodiscard]] bool has_send_buffer() const noexcept { return !send_buffers_.is_empty(); }
+  void fail_qp(Qp&, QpError) noexcept;
+
+  // The two halves of a progress call. Returns the number of packets received, or of events.
+  unsigned progress() noexcept;
+  unsigned report(EventSink&) noexcept;
+  // From a timer, when progress() was not called for a while.
+  void tick() noexcept;
+  // Before the caller waits on descriptor(): sends all that is due or delayed. False: there are events, or packets that cannot go.
+  [[nodiscard]] bool prepare_to_wait() noexcept;
+
+  [[nodiscard]] std::uint32_t mtu() const noexcept { return options_.mtu; }
+  [[nodiscard]] const EngineOptions& options() const noexcept { return options_; }
+  [[nodiscard]] const Counters& counters() const noexcept { return counters_; }
+  [[nodiscard]] const RelayClient* relay() const noexcept { return relay_ ? &relay_->client : nullptr; }
+  [[nodiscard]] std::uint64_t progress_calls() const noexcept { return progress_calls_; }
+  [[nodiscard]] bool has_events() const noexcept;
+  void count_bad_message() noexcept { counters_.bad_messages.add(); }
+
+ private:
+  struct Relay {
+    Relay(const wire::UdpAddress& local, const wire::UdpAddress& remote, std::uint64_t nonce) noexcept
+        : destination(remote), outgoing(local, remote), incoming(remote, local), client(nonce) {}
+    Destination destination;
+    wire::IcrcFlow outgoing;
+    wire::IcrcFlow incoming;
+    RelayClient client;
+  };
+
+  [[nodiscard]] std::uint64_t random() noexcept;
+  [[nodiscard]] Qp* find(std::uint32_t qpn) const noexcept;
+  void list_for_sending(Qp&) noexcept;
+  void note(Qp&) noexcept;  // something about the QP changed: sending, deadlines, events
+  void transmit(Nanoseconds now) noexcept;
+  bool fill_from(Qp&, Nanoseconds now) noexcept;
+  void check_timers(Nanoseconds now) noexcept;
+  void send_relay_message(Nanoseconds now) noexcept;
+  unsigned receive(Nanoseconds now) noexcept;
+  void on_packet(const IncomingPacket&, Nanoseconds now) noexcept;
+  void on_relay_packet(const IncomingPacket&, const wire::Packet&, Nanoseconds now) noexcept;
+  void flush_responses(Nanoseconds now) noexcept;
+
+  EngineOptions options_;
+  PacketIo& io_;
+  Clock& clock_;
+  MemoryTable& memory_;
+  Counters counters_;
+  std::uint64_t random_state_;
+  std::optional<Relay> relay_;
+  BufferPool send_buffers_;
+  ReceiveResources receive_resources_;
+  PacketBatch batch_;
+  PollPace pace_;
+
+  std::vector<std::unique_ptr<Qp>> qps_;   // by the low bits of the QP number
+  std::vector<Qp*> live_;
+  std::vector<Qp*> sending_;               // have something to send, perhaps; capacity as live_
+  std::uint32_t qpn_base_ = 0;             // block of QP numbers
+  std::uint32_t next_index_ = 0;
+  Nanoseconds next_deadline_ = kNever;     // none of the QPs' deadlines is earlier
+  std::uint64_t in_flight_ = 0;            // packets, over all QPs
+  std::uint64_t progress_calls_ = 0;
+  std::uint32_t posted_packets_ = 0;       // since packets were sent last
+  std::vector<ReceivedMessage> delivering_;
+};
+
+}  // namespace ina::engine

@@ -1,0 +1,32 @@
+// netdev.hpp: the network devices of this host that can carry packets: name, address, MTU, speed.
+// Used by the transport to list its devices and to open an interface on one.
+// Changes nothing and keeps nothing: every call asks the system.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "wire/address.hpp"
+
+namespace ina::engine {
+
+struct Netdev {
+  std::string name;
+  bool is_loopback = false;
+  std::optional<wire::UdpAddress> ipv4;  // port 0
+  std::optional<wire::UdpAddress> ipv6;  // not link-local: such an address needs a device to mean anything
+};
+
+// Devices that are up and have an address, in the system's order. Throws Error.
+[[nodiscard]] std::vector<Netdev> list_netdevs();
+// Bytes of an IP packet; throws Error if there is no such device.
+[[nodiscard]] std::uint32_t netdev_mtu(const std::string& name);
+// Bits per second; nullopt: unknown (virtual devices).
+[[nodiscard]] std::optional<double> netdev_speed(const std::string& name) noexcept;
+
+// The largest payload of a packet with the longest headers (BTH, RETH) in an IP packet of this size: a multiple of 8, at most 4096.
+[[nodiscard]] std::uint32_t payload_limit(std::uint32_t ip_mtu, bool is_ipv6) noexcept;
+
+}  // namespace ina::engine

@@ -1,0 +1,55 @@
+// packet_io.hpp: how an engine sends and receives UDP payloads, in batches.
+// Implemented by UdpSocket, by tests (in memory), and by any faster path to a NIC that comes later.
+// Knows nothing of RoCE; never blocks.
+#pragma once
+
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <cstddef>
+#include <span>
+
+#include "wire/address.hpp"
+
+namespace ina::engine {
+
+inline constexpr std::size_t kBatchPackets = 64;
+// Largest UDP payload that is received: RDMA WRITE FIRST/ONLY with 4096 bytes, and room for longer headers.
+inline constexpr std::size_t kMaxUdpPayload = 4096 + 128;
+
+// Where packets go: the address and what the system calls need of it.
+struct Destination {
+  explicit Destination(const wire::UdpAddress& to) noexcept : address(to), length(to.to_sockaddr(storage)) {}
+  wire::UdpAddress address;
+  sockaddr_storage storage{};
+  socklen_t length;
+};
+
+struct OutgoingPacket {
+  const Destination* to;
+  const iovec* pieces;
+  std::size_t piece_count;
+};
+
+struct IncomingPacket {
+  wire::UdpAddress from;
+  std::span<const std::byte> bytes;
+};
+
+struct SendResult {
+  std::size_t taken = 0;         // leading packets that are gone, refused ones included
+  std::size_t refused = 0;       // of them, how many the system will never send
+  std::size_t system_calls = 0;
+};
+
+class PacketIo {
+ public:
+  virtual ~PacketIo() = default;
+  [[nodiscard]] virtual SendResult send(std::span<const OutgoingPacket>) noexcept = 0;
+  // At most kBatchPackets; the spans are valid until the next call.
+  [[nodiscard]] virtual std::span<const IncomingPacket> receive() noexcept = 0;
+  // Becomes readable when receive() would return something; -1 if there is no such thing.
+  [[nodiscard]] virtual int descriptor() const noexcept = 0;
+};
+
+}  // namespace ina::engine

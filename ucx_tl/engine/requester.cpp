@@ -1,0 +1,219 @@
+#include "ucx_tl/engine/requester.hpp"
+
+#include <algorithm>
+#include <cassert>
+
+namespace ina::engine {
+namespace {
+
+// An acknowledgement is asked for at this distance at least, so that the peer need not acknowledge every message.
+constexpr std::uint32_t kAckRequestPeriod = 16;
+// After a time-out a few packets probe whether the path is there again; the rest follows as acknowledgements come in.
+constexpr std::uint32_t kBurstAfterTimeout = 8;
+constexpr std::uint32_t kBurstMin = 16;
+
+// RNR NAK timer codes (InfiniBand Architecture Specification, volume 1, table 45), in microseconds.
+constexpr std::array<std::uint32_t, 32> kRnrMicroseconds = {
+    655360, 10,   20,   30,   40,   60,   80,    120,   160,   240,   320,   480,    640,    960,    1280,   1920,
+    2560,   3840, 5120, 7680, 10240, 15360, 20480, 30720, 40960, 61440, 81920, 122880, 163840, 245760, 327680, 491520};
+
+std::uint32_t packets_of(std::uint32_t length, std::uint32_t mtu) noexcept { return length == 0 ? 1 : (length + mtu - 1) / mtu; }
+
+}  // namespace
+
+Requester::Requester(const RequesterOptions& options, std::uint32_t first_psn, Counters& counters)
+    : options_(options),
+      counters_(counters),
+      timeout_(options.timeout_min, options.timeout_max),
+      queue_(std::make_unique<std::array<Message, kQueueMessages>>()),
+      unacknowledged_psn_(first_psn),
+      next_psn_(first_psn),
+      sent_end_psn_(first_psn),
+      end_psn_(first_psn),
+      burst_(options.window) {}
+
+bool Requester::has_room(std::uint32_t length) const noexcept {
+  return posted_ - reported_ < kQueueMessages && queued_packets() + packets_of(length, mtu_) <= kQueuePackets;
+}
+
+void Requester::post(const Message& message) noexcept {
+  assert(has_room(message.length));
+  Message& queued = (*queue_)[posted_ % kQueueMessages];
+  queued = message;
+  queued.first_psn = end_psn_;
+  queued.packets = packets_of(message.length, mtu_);
+  end_psn_ = wire::psn_add(end_psn_, queued.packets);
+  ++posted_;
+}
+
+std::uint32_t Requester::in_flight() const noexcept {
+  return error_ != QpError::kNone ? 0 : static_cast<std::uint32_t>(wire::psn_distance(next_psn_, unacknowledged_psn_));
+}
+
+bool Requester::can_send(Nanoseconds now) const noexcept {
+  return has_unsent() && error_ == QpError::kNone && in_flight() < burst_ && now >= hold_until_;
+}
+
+Requester::Packet Requester::take_packet(Nanoseconds now) noexcept {
+  const Message& from = message(cursor_message_);
+  Packet packet{.message = &from, .index = cursor_packet_, .offset = cursor_packet_ * mtu_, .bytes = 0, .psn = next_psn_, .ack_request = false};
+  packet.bytes = std::min(mtu_, from.length - packet.offset);
+  const bool is_retransmission = next_psn_ != sent_end_psn_;
+  next_psn_ = wire::psn_add(next_psn_, 1);
+  advance_cursor();
+  if (is_retransmission) {
+    counters_.retransmissions.add();
+  } else {
+    sent_end_psn_ = next_psn_;
+    if (!is_timing_) {
+      is_timing_ = true;
+      timed_psn_ = packet.psn;
+      timed_since_ = now;
+    }
+  }
+  packet.ack_request = !has_unsent() || in_flight() >= burst_ || packet.psn % kAckRequestPeriod == 0;
+  if (deadline_ == kNever) arm(now);
+  return packet;
+}
+
+void Requester::advance_cursor() noexcept {
+  if (++cursor_packet_ == message(cursor_message_).packets) {
+    cursor_packet_ = 0;
+    ++cursor_message_;
+  }
+}
+
+void Requester::untake(std::uint32_t psn) noexcept {
+  if (wire::psn_distance(psn, unacknowledged_psn_) < 0 || wire::psn_distance(psn, next_psn_) >= 0) return;
+  go_back(psn);
+}
+
+void Requester::go_back(std::uint32_t psn) noexcept {
+  is_timing_ = false;
+  next_psn_ = psn;
+  cursor_message_ = acknowledged_;
+  while (cursor_message_ != posted_) {
+    const Message& candidate = message(cursor_message_);
+    const auto distance = static_cast<std::uint32_t>(wire::psn_distance(psn, candidate.first_psn));
+    if (distance < candidate.packets) {
+      cursor_packet_ = distance;
+      return;
+    }
+    ++cursor_message_;
+  }
+  cursor_packet_ = 0;
+}
+
+void Requester::arm(Nanoseconds now) noexcept { deadline_ = now + timeout_.timeout(); }
+
+void Requester::acknowledge_before(std::uint32_t psn, Nanoseconds now) noexcept {
+  const std::int32_t newly = wire::psn_distance(psn, unacknowledged_psn_);
+  if (newly <= 0) return;
+  if (is_timing_ && wire::psn_distance(psn, timed_psn_) > 0) {
+    timeout_.add_sample(now - timed_since_);
+    is_timing_ = false;
+  }
+  timeout_.restore();
+  timeouts_in_a_row_ = 0;
+  hold_until_ = 0;
+  unacknowledged_psn_ = psn;
+  burst_ = std::min(options_.window, burst_ + static_cast<std::uint32_t>(newly));
+  while (acknowledged_ != posted_) {
+    const Message& oldest = message(acknowledged_);
+    if (wire::psn_distance(psn, wire::psn_add(oldest.first_psn, oldest.packets)) < 0) break;
+    ++acknowledged_;
+  }
+  // What was to be sent again may have arrived after all.
+  if (wire::psn_distance(psn, next_psn_) > 0) go_back(psn);
+  if (unacknowledged_psn_ == sent_end_psn_) {
+    deadline_ = kNever;
+  } else {
+    arm(now);
+  }
+}
+
+void Requester::on_acknowledge(std::uint32_t psn, std::uint8_t syndrome, Nanoseconds now) noexcept {
+  if (error_ != QpError::kNone) return;
+  // Only a PSN that was sent, acknowledged or not, can be meant; an old one has nothing new to say.
+  if (wire::psn_distance(psn, sent_end_psn_) >= 0) {
+    counters_.bad_acks.add();
+    return;
+  }
+  if (wire::is_ack(syndrome)) {
+    counters_.acks_received.add();
+    acknowledge_before(wire::psn_add(psn, 1), now);
+    return;
+  }
+  if (wire::psn_distance(psn, unacknowledged_psn_) < 0) return;
+  if (wire::is_rnr_nak(syndrome)) {
+    counters_.rnr_naks_received.add();
+    acknowledge_before(psn, now);
+    go_back(psn);
+    hold_until_ = now + kRnrMicroseconds[syndrome & 0x1f] * kMicrosecond;
+    deadline_ = hold_until_;
+    return;
+  }
+  switch (syndrome) {
+    case wire::kSyndromeNakSequence: {
+      counters_.naks_received.add();
+      acknowledge_before(psn, now);
+      // The receiver and a switch may both ask for the same packet.
+      const bool asked_already = psn == gone_back_to_ && gone_back_at_ != 0 && now - gone_back_at_ < std::max(timeout_.smoothed(), 100 * kMicrosecond);
+      if (wire::psn_distance(next_psn_, psn) <= 0 || asked_already) return;
+      go_back(psn);
+      gone_back_to_ = psn;
+      gone_back_at_ = now;
+      burst_ = std::max(burst_ / 2, std::min(kBurstMin, options_.window));
+      arm(now);
+      return;
+    }
+    case wire::kSyndromeNakInvalidRequest:
+      acknowledge_before(psn, now);
+      return fail(QpError::kInvalidRequest);
+    case wire::kSyndromeNakRemoteAccess:
+      acknowledge_before(psn, now);
+      return fail(QpError::kRemoteAccess);
+    case wire::kSyndromeNakOperational:
+      acknowledge_before(psn, now);
+      return fail(QpError::kRemoteOperational);
+    default:
+      counters_.bad_acks.add();
+  }
+}
+
+void Requester::on_timer(Nanoseconds now) noexcept {
+  if (now < deadline_ || error_ != QpError::kNone) return;
+  if (hold_until_ != 0) {  // the peer asked for this pause: not a time-out
+    hold_until_ = 0;
+    arm(now);
+    return;
+  }
+  counters_.timeouts.add();
+  if (options_.retry_limit != RequesterOptions::kNoLimit && timeouts_in_a_row_ >= options_.retry_limit) return fail(QpError::kRetriesExhausted);
+  ++timeouts_in_a_row_;
+  timeout_.back_off();
+  burst_ = std::min(kBurstAfterTimeout, options_.window);
+  go_back(unacknowledged_psn_);
+  arm(now);
+}
+
+void Requester::fail(QpError error) noexcept {
+  if (error_ != QpError::kNone) return;
+  error_ = error;
+  deadline_ = kNever;
+}
+
+std::optional<Requester::Completed> Requester::take_completed() noexcept {
+  if (!has_completed()) return std::nullopt;
+  const Message& oldest = message(reported_);
+  const bool ok = reported_ != acknowledged_;
+  ++reported_;
+  if (!ok) ++acknowledged_;
+  if (cursor_message_ < reported_) {
+    cursor_message_ = reported_;
+    cursor_packet_ = 0;
+  }
+  return Completed{.token = oldest.token, .buffer = oldest.buffer, .ok = ok};
+}
+
+}  // namespace ina::engine

@@ -1,0 +1,119 @@
+// requester.hpp: the sending half of a reliable connection: messages in order, PSNs, window, acknowledgements, going back, timer.
+// Used by Qp. Says which packet is to be sent next; what was acknowledged is taken by take_completed().
+// Does not build packets, look at addresses or call anybody back.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "ucx_tl/engine/clock.hpp"
+#include "ucx_tl/engine/counters.hpp"
+#include "ucx_tl/engine/message.hpp"
+#include "ucx_tl/engine/rtt.hpp"
+
+namespace ina::engine {
+
+struct RequesterOptions {
+  std::uint32_t window = 256;             // packets in flight
+  std::uint32_t retry_limit = kNoLimit;   // time-outs in a row without any progress
+  Nanoseconds timeout_min = kMillisecond;
+  Nanoseconds timeout_max = 100 * kMillisecond;
+  static constexpr std::uint32_t kNoLimit = ~0u;
+};
+
+enum class QpError : std::uint8_t { kNone, kRetriesExhausted, kInvalidRequest, kRemoteAccess, kRemoteOperational, kRelayLost, kCancelled };
+
+class Requester {
+ public:
+  // Messages that were posted and not yet reported.
+  static constexpr std::uint32_t kQueueMessages = 256;
+  // PSNs that are posted and not acknowledged: a quarter of the PSN space, so that comparisons are always unambiguous.
+  static constexpr std::uint32_t kQueuePackets = 1u << 22;
+
+  Requester(const RequesterOptions&, std::uint32_t first_psn, Counters&);
+
+  void set_mtu(std::uint32_t mtu) noexcept { mtu_ = mtu; }
+  // False: not now.
+  [[nodiscard]] bool has_room(std::uint32_t length) const noexcept;
+  void post(const Message&) noexcept;  // has_room(length) holds
+
+  struct Packet {
+    const Message* message;
+    std::uint32_t index;   // of the packet in its message
+    std::uint32_t offset;  // of its payload
+    std::uint32_t bytes;
+    std::uint32_t psn;
+    bool ack_request;
+  };
+  [[nodiscard]] bool can_send(Nanoseconds now) const noexcept;
+  // The next packet, which is taken to be sent. can_send(now) holds.
+  [[nodiscard]] Packet take_packet(Nanoseconds now) noexcept;
+  // The packet with this PSN, and those after it, were not sent after all.
+  void untake(std::uint32_t psn) noexcept;
+
+  void on_acknowledge(std::uint32_t psn, std::uint8_t syndrome, Nanoseconds now) noexcept;
+  // To be called when deadline() has passed.
+  void on_timer(Nanoseconds now) noexcept;
+  // When on_timer() is wanted; kNever if nothing is waited for.
+  [[nodiscard]] Nanoseconds deadline() const noexcept { return deadline_; }
+  void fail(QpError error) noexcept;
+
+  struct Completed {
+    void* token;
+    std::byte* buffer;
+    bool ok;  // acknowledged; false: given up after an error
+  };
+  // Acknowledged (or, after an error, all) messages, in order, once each.
+  [[nodiscard]] std::optional<Completed> take_completed() noexcept;
+  [[nodiscard]] bool has_completed() const noexcept { return reported_ != acknowledged_ || (error_ != QpError::kNone && reported_ != posted_); }
+  [[nodiscard]] std::uint64_t posted() const noexcept { return posted_; }
+  [[nodiscard]] std::uint64_t reported() const noexcept { return reported_; }
+  [[nodiscard]] bool is_idle() const noexcept { return reported_ == posted_; }
+  [[nodiscard]] bool has_unsent() const noexcept { return cursor_message_ != posted_; }
+  [[nodiscard]] std::uint32_t in_flight() const noexcept;
+  [[nodiscard]] QpError error() const noexcept { return error_; }
+  [[nodiscard]] std::uint32_t timeouts_in_a_row() const noexcept { return timeouts_in_a_row_; }
+
+ private:
+  [[nodiscard]] const Message& message(std::uint64_t number) const noexcept { return (*queue_)[number % kQueueMessages]; }
+  [[nodiscard]] std::uint32_t queued_packets() const noexcept { return static_cast<std::uint32_t>(wire::psn_distance(end_psn_, unacknowledged_psn_)); }
+  void acknowledge_before(std::uint32_t psn, Nanoseconds now) noexcept;
+  void go_back(std::uint32_t psn) noexcept;
+  void advance_cursor() noexcept;
+  void arm(Nanoseconds now) noexcept;
+
+  RequesterOptions options_;
+  Counters& counters_;
+  RetransmissionTimeout timeout_;
+  std::unique_ptr<std::array<Message, kQueueMessages>> queue_;
+  std::uint32_t mtu_ = kMinMtu;
+  QpError error_ = QpError::kNone;
+
+  // Message numbers count up for ever: reported <= acknowledged <= cursor <= posted.
+  std::uint64_t reported_ = 0;
+  std::uint64_t acknowledged_ = 0;
+  std::uint64_t cursor_message_ = 0;  // the message that the next packet is of
+  std::uint64_t posted_ = 0;
+  std::uint32_t cursor_packet_ = 0;   // number of the next packet in it
+
+  // unacknowledged <= next <= sent_end <= end, as PSNs.
+  std::uint32_t unacknowledged_psn_;  // the oldest that is not acknowledged
+  std::uint32_t next_psn_;            // the next to be sent; before sent_end_psn_ after going back
+  std::uint32_t sent_end_psn_;        // no PSN from here on was ever sent
+  std::uint32_t end_psn_;             // of the next message to be posted
+
+  std::uint32_t burst_;               // packets in flight that are allowed now, up to options_.window
+  Nanoseconds hold_until_ = 0;        // after an RNR NAK
+  Nanoseconds deadline_ = kNever;
+  std::uint32_t timeouts_in_a_row_ = 0;
+
+  bool is_timing_ = false;            // one packet at a time is timed
+  std::uint32_t timed_psn_ = 0;
+  Nanoseconds timed_since_ = 0;
+  Nanoseconds gone_back_at_ = 0;
+  std::uint32_t gone_back_to_ = 0;
+};
+
+}  // namespace ina::engine

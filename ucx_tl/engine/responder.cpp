@@ -1,0 +1,204 @@
+#include "ucx_tl/engine/responder.hpp"
+
+#include <bit>
+#include <cstring>
+
+namespace ina::engine {
+namespace {
+
+using wire::Opcode;
+
+// An acknowledgement costs the peer, a switch and us a packet each: it may wait for more requests, but not for long.
+constexpr std::uint32_t kAcknowledgeEvery = 8;
+constexpr Nanoseconds kAcknowledgeDelay = 30 * kMicrosecond;
+// Timer code of RNR NAKs: 0.64 ms, some turns of a progress loop.
+constexpr std::uint8_t kSyndromeNotReady = 0x20 | 12;
+
+bool is_write(Opcode opcode) noexcept {
+  return opcode == Opcode::kWriteFirst || opcode == Opcode::kWriteMiddle || opcode == Opcode::kWriteLast || opcode == Opcode::kWriteOnly;
+}
+bool is_send(Opcode opcode) noexcept {
+  return opcode == Opcode::kSendFirst || opcode == Opcode::kSendMiddle || opcode == Opcode::kSendLast || opcode == Opcode::kSendOnly;
+}
+bool begins(Opcode opcode) noexcept {
+  return opcode == Opcode::kWriteFirst || opcode == Opcode::kWriteOnly || opcode == Opcode::kSendFirst || opcode == Opcode::kSendOnly;
+}
+bool ends(Opcode opcode) noexcept {
+  return opcode == Opcode::kWriteLast || opcode == Opcode::kWriteOnly || opcode == Opcode::kSendLast || opcode == Opcode::kSendOnly;
+}
+
+// Readers poll the end of what they expect without a lock: it is stored last, after everything before it. The widest aligned word
+// at the end is stored in one piece.
+template <typename Word>
+void store_last(std::byte* end, const std::byte* from_end) noexcept {
+  Word word;
+  std::memcpy(&word, from_end - sizeof word, sizeof word);
+  __atomic_store_n(reinterpret_cast<Word*>(end - sizeof word), word, __ATOMIC_RELEASE);
+}
+
+void copy_trailer_last(std::byte* to, std::span<const std::byte> from) noexcept {
+  if (from.empty()) return;
+  std::byte* const end = to + from.size();
+  const std::byte* const from_end = from.data() + from.size();
+  const auto alignment = reinterpret_cast<std::uintptr_t>(end);
+  if (alignment % 8 == 0 && from.size() >= 8) {
+    std::memcpy(to, from.data(), from.size() - 8);
+    store_last<std::uint64_t>(end, from_end);
+  } else if (alignment % 4 == 0 && from.size() >= 4) {
+    std::memcpy(to, from.data(), from.size() - 4);
+    store_last<std::uint32_t>(end, from_end);
+  } else {
+    std::memcpy(to, from.data(), from.size() - 1);
+    store_last<std::uint8_t>(end, from_end);
+  }
+}
+
+}  // namespace
+
+Responder::Responder(MemoryTable& memory, ReceiveResources& resources, Counters& counters)
+    : memory_(memory), resources_(resources), counters_(counters) {}
+
+Responder::~Responder() { resources_.pool.give_back(send_buffer_); }
+
+void Responder::start(std::uint32_t expected_psn, std::uint32_t mtu) noexcept {
+  expected_psn_ = expected_psn;
+  mtu_ = mtu;
+}
+
+void Responder::on_request(const wire::Packet& packet, Nanoseconds now) noexcept {
+  const std::int32_t distance = wire::psn_distance(packet.bth.psn, expected_psn_);
+  if (distance < 0) {
+    counters_.duplicates.add();
+    acknowledge_now_ = true;
+    return;
+  }
+  if (distance > 0) {
+    counters_.gaps.add();
+    if (fatal_syndrome_ != 0 || is_gap_reported_) return;
+    is_gap_reported_ = true;
+    has_nak_ = true;
+    nak_syndrome_ = wire::kSyndromeNakSequence;
+    gap_psn_ = packet.bth.psn;
+    return;
+  }
+  if (fatal_syndrome_ != 0) {  // the NAK was lost
+    has_nak_ = true;
+    return;
+  }
+  switch (execute(packet)) {
+    case Outcome::kExecuted:
+      expected_psn_ = wire::psn_add(expected_psn_, 1);
+      is_gap_reported_ = false;
+      // The packet that showed the gap was dropped: it is asked for unless it has come again.
+      if (nak_syndrome_ != wire::kSyndromeNakSequence || wire::psn_distance(expected_psn_, gap_psn_) > 0) has_nak_ = false;
+      if (ends(packet.bth.opcode)) msn_ = (msn_ + 1) & wire::kPsnMask;
+      if (unacknowledged_++ == 0) unacknowledged_since_ = now;
+      counters_.bytes_received.add(packet.payload.size());
+      return;
+    case Outcome::kNotReady:
+      has_nak_ = true;
+      nak_syndrome_ = kSyndromeNotReady;
+      is_gap_reported_ = true;  // what follows is sent again anyway
+      return;
+    case Outcome::kInvalid:
+      counters_.invalid_requests.add();
+      return refuse(wire::kSyndromeNakInvalidRequest);
+    case Outcome::kAccess:
+      counters_.access_errors.add();
+      return refuse(wire::kSyndromeNakRemoteAccess);
+  }
+}
+
+void Responder::refuse(std::uint8_t syndrome) noexcept {
+  fatal_syndrome_ = syndrome;
+  nak_syndrome_ = syndrome;
+  has_nak_ = true;
+}
+
+// First, Middle, Last and Only in the right order, with the payload that each has by its nature.
+bool Responder::fits_sequence(const wire::Packet& packet) const noexcept {
+  const Opcode opcode = packet.bth.opcode;
+  if (!is_write(opcode) && !is_send(opcode)) return false;
+  const InMessage kind = is_write(opcode) ? InMessage::kWrite : InMessage::kSend;
+  if (begins(opcode) ? in_message_ != InMessage::kNothing : in_message_ != kind) return false;
+  const std::size_t bytes = packet.payload.size();
+  if (!ends(opcode)) return bytes == mtu_;
+  if (bytes > mtu_) return false;
+  return begins(opcode) || bytes != 0;
+}
+
+Responder::Outcome Responder::execute(const wire::Packet& packet) noexcept {
+  if (!fits_sequence(packet)) return Outcome::kInvalid;
+  const Opcode opcode = packet.bth.opcode;
+  return is_write(opcode) ? execute_write(packet, begins(opcode), ends(opcode)) : execute_send(packet, begins(opcode), ends(opcode));
+}
+
+Responder::Outcome Responder::execute_write(const wire::Packet& packet, bool first, bool last) noexcept {
+  const auto bytes = static_cast<std::uint32_t>(packet.payload.size());
+  const std::uint32_t remaining = first ? packet.reth.dma_length : write_remaining_;
+  if (last ? bytes != remaining : bytes >= remaining) return Outcome::kInvalid;
+  const std::uint64_t address = first ? packet.reth.address : write_address_;
+  const std::uint32_t rkey = first ? packet.reth.rkey : write_rkey_;
+  if (remaining != 0) {
+    // The whole rest is checked, each time: memory may be deregistered between two packets.
+    std::byte* const to = memory_.find(rkey, address, remaining);
+    if (to == nullptr) return Outcome::kAccess;
+    copy_trailer_last(to, packet.payload);
+  }
+  write_address_ = address + bytes;
+  write_rkey_ = rkey;
+  write_remaining_ = remaining - bytes;
+  in_message_ = last ? InMessage::kNothing : InMessage::kWrite;
+  return Outcome::kExecuted;
+}
+
+Responder::Outcome Responder::execute_send(const wire::Packet& packet, bool first, bool last) noexcept {
+  const auto bytes = static_cast<std::uint32_t>(packet.payload.size());
+  const std::uint32_t before = first ? 0 : send_length_;
+  if (bytes > resources_.buffer_bytes - before) return Outcome::kInvalid;
+  if (first) {
+    std::byte* const buffer = resources_.pool.take();
+    if (buffer == nullptr) return Outcome::kNotReady;
+    send_buffer_ = buffer;
+  }
+  if (bytes != 0) std::memcpy(send_buffer_ + before, packet.payload.data(), bytes);
+  send_length_ = before + bytes;
+  in_message_ = InMessage::kSend;
+  if (last) {
+    resources_.messages.push_back({.buffer = send_buffer_, .length = send_length_});
+    send_buffer_ = nullptr;
+    in_message_ = InMessage::kNothing;
+  }
+  return Outcome::kExecuted;
+}
+
+Nanoseconds Responder::response_deadline() const noexcept {
+  if (has_nak_ || acknowledge_now_ || unacknowledged_ >= kAcknowledgeEvery) return 0;
+  return unacknowledged_ == 0 ? kNever : unacknowledged_since_ + kAcknowledgeDelay;
+}
+
+std::optional<Responder::Response> Responder::take_response() noexcept {
+  if (!has_response()) return std::nullopt;
+  Response response{.syndrome = wire::kSyndromeAck, .psn = wire::psn_add(expected_psn_, wire::kPsnMask), .msn = msn_};
+  if (has_nak_) {  // acknowledges everything before it as well
+    response.syndrome = nak_syndrome_;
+    response.psn = expected_psn_;
+    (nak_syndrome_ == wire::kSyndromeNakSequence ? counters_.naks_sent : counters_.rnr_naks_sent).add(fatal_syndrome_ == 0 ? 1 : 0);
+  } else {
+    counters_.acks_sent.add();
+  }
+  has_nak_ = false;
+  acknowledge_now_ = false;
+  unacknowledged_ = 0;
+  return response;
+}
+
+void Responder::untake(const Response& response) noexcept {
+  if (response.syndrome == wire::kSyndromeAck) {
+    acknowledge_now_ = true;
+  } else if (response.psn == expected_psn_) {
+    has_nak_ = true;
+  }
+}
+
+}  // namespace ina::engine

@@ -1,0 +1,93 @@
+// responder.hpp: the receiving half of a reliable connection: executes requests in PSN order and decides what is acknowledged.
+// Used by Qp. Every check is made before the first byte of memory is written.
+// Does not build packets: take_response() says which acknowledgement is due.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "ucx_tl/engine/buffer_pool.hpp"
+#include "ucx_tl/engine/clock.hpp"
+#include "ucx_tl/engine/counters.hpp"
+#include "ucx_tl/engine/memory_table.hpp"
+#include "ucx_tl/engine/message.hpp"
+#include "wire/roce.hpp"
+
+namespace ina::engine {
+
+// A message that arrived by SEND, complete. The buffer goes back to the pool once it was delivered.
+struct ReceivedMessage {
+  std::byte* buffer;
+  std::uint32_t length;
+};
+
+// What responders of one engine share.
+struct ReceiveResources {
+  ReceiveResources(std::size_t buffers, std::uint32_t bytes) : pool(buffers, bytes), buffer_bytes(bytes) { messages.reserve(buffers); }
+  BufferPool pool;
+  std::uint32_t buffer_bytes;
+  std::vector<ReceivedMessage> messages;  // in order of arrival; within the reserved capacity
+};
+
+class Responder {
+ public:
+  Responder(MemoryTable&, ReceiveResources&, Counters&);
+  ~Responder();
+  Responder(const Responder&) = delete;
+  Responder& operator=(const Responder&) = delete;
+
+  void start(std::uint32_t expected_psn, std::uint32_t mtu) noexcept;
+  // The memory table is held (shared) by the caller.
+  void on_request(const wire::Packet&, Nanoseconds now) noexcept;
+
+  struct Response {
+    std::uint8_t syndrome;
+    std::uint32_t psn;
+    std::uint32_t msn;
+  };
+  // Something has to be acknowledged, perhaps later.
+  [[nodiscard]] bool has_response() const noexcept { return has_nak_ || acknowledge_now_ || unacknowledged_ != 0; }
+  // When it has to be sent at the latest; 0: now.
+  [[nodiscard]] Nanoseconds response_deadline() const noexcept;
+  [[nodiscard]] std::optional<Response> take_response() noexcept;
+  // The response was not sent after all.
+  void untake(const Response&) noexcept;
+
+ private:
+  enum class InMessage : std::uint8_t { kNothing, kWrite, kSend };
+  // How a request ends.
+  enum class Outcome : std::uint8_t { kExecuted, kInvalid, kAccess, kNotReady };
+
+  [[nodiscard]] Outcome execute(const wire::Packet&) noexcept;
+  [[nodiscard]] bool fits_sequence(const wire::Packet&) const noexcept;
+  [[nodiscard]] Outcome execute_write(const wire::Packet&, bool first, bool last) noexcept;
+  [[nodiscard]] Outcome execute_send(const wire::Packet&, bool first, bool last) noexcept;
+  void refuse(std::uint8_t syndrome) noexcept;
+
+  MemoryTable& memory_;
+  ReceiveResources& resources_;
+  Counters& counters_;
+  std::uint32_t mtu_ = kMinMtu;
+  std::uint32_t expected_psn_ = 0;
+  std::uint32_t msn_ = 0;
+
+  InMessage in_message_ = InMessage::kNothing;
+  std::uint64_t write_address_ = 0;
+  std::uint32_t write_rkey_ = 0;
+  std::uint32_t write_remaining_ = 0;
+  std::byte* send_buffer_ = nullptr;
+  std::uint32_t send_length_ = 0;
+
+  std::uint32_t unacknowledged_ = 0;     // requests executed since the last acknowledgement
+  Nanoseconds unacknowledged_since_ = 0;
+  bool acknowledge_now_ = false;         // a duplicate asks for the acknowledgement that was lost
+  bool has_nak_ = false;
+  bool is_gap_reported_ = false;         // one NAK a gap
+  std::uint8_t nak_syndrome_ = 0;
+  std::uint32_t gap_psn_ = 0;            // of the packet that showed the gap
+  std::uint8_t fatal_syndrome_ = 0;      // not 0: nothing is executed any more
+};
+
+}  // namespace ina::engine

@@ -1,0 +1,52 @@
+// udp_socket.hpp: PacketIo over a UDP socket of the kernel, with sendmmsg and recvmmsg.
+// Used by the transport; the socket's packets have IPv4 identification 0 and DF, so that an ICRC can be computed for them.
+// Does not connect: a connected socket would count identifications.
+#pragma once
+
+#include <sys/socket.h>
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "ucx_tl/engine/packet_io.hpp"
+
+namespace ina::engine {
+
+struct UdpSocketOptions {
+  wire::UdpAddress local;      // one specific address; port 0: any
+  bool prefer_roce_port = false;  // with port 0: 4791 if nobody has it
+  std::size_t buffer_bytes = 0;   // wanted for each direction; the system may give less
+};
+
+class UdpSocket final : public PacketIo {
+ public:
+  explicit UdpSocket(const UdpSocketOptions&);  // throws Error
+  ~UdpSocket() override;
+  UdpSocket(const UdpSocket&) = delete;
+  UdpSocket& operator=(const UdpSocket&) = delete;
+
+  [[nodiscard]] SendResult send(std::span<const OutgoingPacket>) noexcept override;
+  [[nodiscard]] std::span<const IncomingPacket> receive() noexcept override;
+  [[nodiscard]] int descriptor() const noexcept override { return descriptor_; }
+  [[nodiscard]] const wire::UdpAddress& local() const noexcept { return local_; }
+
+ private:
+  void open(const UdpSocketOptions&);
+
+  struct Buffer {
+    alignas(64) std::array<std::byte, kMaxUdpPayload> bytes;
+  };
+  int descriptor_ = -1;
+  wire::UdpAddress local_;
+  std::unique_ptr<Buffer[]> buffers_;
+  std::array<mmsghdr, kBatchPackets> receive_headers_{};
+  std::array<iovec, kBatchPackets> receive_pieces_{};
+  std::array<sockaddr_storage, kBatchPackets> sources_{};
+  std::array<mmsghdr, kBatchPackets> send_headers_{};
+  std::array<IncomingPacket, kBatchPackets> incoming_{};
+};
+
+}  // namespace ina::engine

@@ -1,0 +1,185 @@
+// uct_ina.h: the objects that UCX sees (memory domain, interface, endpoint), each with one pointer to the C++ side.
+// Used by the uct_ina_* sources only.
+// Holds no algorithm: translating arguments and results is all that these sources do.
+#pragma once
+
+#include "ucx_tl/uct_ina_compat.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ucx_tl/engine/engine.hpp"
+#include "ucx_tl/engine/error.hpp"
+#include "ucx_tl/engine/memory_table.hpp"
+#include "ucx_tl/engine/netdev.hpp"
+#include "ucx_tl/engine/udp_socket.hpp"
+
+struct uct_ina_md_t {
+  uct_md_t super;
+  ina::engine::MemoryTable* memory;
+};
+
+struct uct_ina_md_config_t {
+  uct_md_config_t super;
+};
+
+// The handle of registered memory. The rkey is what peers get.
+struct uct_ina_memh_t {
+  std::uint32_t rkey;
+};
+
+struct uct_ina_iface_config_t {
+  uct_iface_config_t super;
+  char* relay;
+  double relay_timeout;
+  size_t mtu;
+  size_t seg_size;
+  unsigned window;
+  unsigned long retry_count;
+  double rto_min;
+  double rto_max;
+  double tick;
+  size_t socket_buffer;
+};
+
+namespace ina::uct {
+class Interface;
+}
+
+struct uct_ina_iface_t {
+  uct_base_iface_t super;
+  ina::uct::Interface* impl;
+};
+
+struct uct_ina_ep_t {
+  uct_base_ep_t super;
+  ina::engine::Qp* qp;
+  ucs_queue_head_t pending;
+  bool is_dispatching;  // a pending request is being called: it may send past those behind it
+};
+
+// Upcasts are address conversions: the base is the first member of each.
+static_assert(offsetof(uct_ina_md_t, super) == 0 && offsetof(uct_ina_iface_t, super) == 0 && offsetof(uct_ina_ep_t, super) == 0);
+static_assert(offsetof(uct_ina_iface_config_t, super) == 0);
+
+extern uct_component_t uct_ina_component;
+extern uct_tl_t uct_ina_tl;
+
+// Endpoint operations (uct_ina_ep.cpp), for the interface's table.
+void uct_ina_ep_fill_ops(uct_iface_ops_t* ops);
+ucs_status_t uct_ina_iface_flush(uct_iface_h tl_iface, unsigned flags, uct_completion_t* comp);
+
+namespace ina::uct {
+
+// UCX's active messages: the id and seven reserved bytes (zero) come before what UCX hands over, so that this stays aligned.
+inline constexpr std::size_t kAmHeaderBytes = 8;
+// Endpoint address: QPN and first PSN (24 bits each) and MTU (16 bits), big endian.
+inline constexpr std::size_t kEpAddressBytes = 8;
+// Device address: version, flags, port, IP address, relay instance.
+inline constexpr std::size_t kDeviceAddressBytes = 28;
+
+ucs_status_t to_status(engine::QpError error) noexcept;
+ucs_status_t to_status(engine::Failure failure) noexcept;
+
+// The only place where exceptions end.
+template <typename Function>
+ucs_status_t guarded(const Function& function) noexcept {
+  try {
+    return function();
+  } catch (const engine::Error& error) {
+    ucs_error("ina: %s", error.what());
+    return to_status(error.failure());
+  } catch (const std::bad_alloc&) {
+    ucs_error("ina: out of memory");
+    return UCS_ERR_NO_MEMORY;
+  } catch (const std::exception& error) {
+    ucs_error("ina: internal error: %s", error.what());
+    return UCS_ERR_SOME_CONNECTS_FAILED;
+  }
+}
+
+// Keeps the asynchronous timer (and other threads that progress) out while it lives.
+class AsyncBlock {
+ public:
+  explicit AsyncBlock(const uct_ina_iface_t* iface) noexcept : async_(iface->super.worker->async) {
+    if (async_ != nullptr) UCS_ASYNC_BLOCK(async_);
+  }
+  ~AsyncBlock() {
+    if (async_ != nullptr) UCS_ASYNC_UNBLOCK(async_);
+  }
+  AsyncBlock(const AsyncBlock&) = delete;
+  AsyncBlock& operator=(const AsyncBlock&) = delete;
+
+ private:
+  ucs_async_context_t* async_;
+};
+
+struct PeerAddress {
+  wire::UdpAddress udp;
+  bool is_behind_relay = false;
+  std::uint64_t relay_instance = 0;
+};
+
+// The C++ side of an interface.
+class Interface final : public engine::EventSink {
+ public:
+  Interface(uct_ina_iface_t*, const std::string& device, const uct_ina_iface_config_t&);
+  ~Interface() override;
+  Interface(const Interface&) = delete;
+  Interface& operator=(const Interface&) = delete;
+
+  [[nodiscard]] engine::Engine& engine() noexcept { return *engine_; }
+  [[nodiscard]] const std::string& device() const noexcept { return device_; }
+  [[nodiscard]] bool is_loopback() const noexcept { return is_loopback_; }
+  [[nodiscard]] int descriptor() const noexcept { return socket_->descriptor(); }
+  [[nodiscard]] std::size_t segment_bytes() const noexcept { return engine_->options().segment_bytes; }
+  void pack_address(std::byte* to) const noexcept;
+  [[nodiscard]] static bool unpack_address(const std::byte* from, PeerAddress& to) noexcept;
+  [[nodiscard]] bool is_reachable(const PeerAddress&) const noexcept;
+
+  unsigned progress() noexcept;
+  [[nodiscard]] bool arm() noexcept;
+  void start_timer(ucs_time_t interval);
+  void stop_timer() noexcept;
+
+  void add_ep(uct_ina_ep_t* ep) { eps_.push_back(ep); }
+  void remove_ep(uct_ina_ep_t* ep) noexcept;
+  [[nodiscard]] const std::vector<uct_ina_ep_t*>& eps() const noexcept { return eps_; }
+  // comp is called once all that was posted on the endpoint so far is done.
+  void add_flush(uct_ina_ep_t* ep, uct_completion_t* comp) { flushes_.push_back({.ep = ep, .until = ep->qp->requester.posted(), .comp = comp}); }
+  void note_pending() noexcept { has_pending_ = true; }
+
+  void on_completed(void* token, engine::QpError) noexcept override;
+  void on_received(std::span<std::byte> message) noexcept override;
+  void on_failed(engine::Qp&, engine::QpError) noexcept override;
+
+ private:
+  struct Flush {
+    uct_ina_ep_t* ep;
+    std::uint64_t until;
+    uct_completion_t* comp;
+  };
+  static void on_timer(int id, ucs_event_set_types_t events, void* self) noexcept;
+  void log_counters() const noexcept;
+  unsigned complete_flushes() noexcept;
+  unsigned dispatch_pending() noexcept;
+
+  uct_ina_iface_t* owner_;
+  std::string device_;
+  bool is_loopback_ = false;
+  engine::SteadyClock clock_;
+  std::unique_ptr<engine::UdpSocket> socket_;
+  std::unique_ptr<engine::Engine> engine_;
+  std::vector<uct_ina_ep_t*> eps_;
+  std::vector<Flush> flushes_;
+  bool has_pending_ = false;
+  int timer_id_ = -1;
+  std::uint64_t progress_calls_at_tick_ = 0;
+};
+
+// Totals over all interfaces of the process, open and closed.
+void register_counters(const engine::Counters*);
+void unregister_counters(const engine::Counters*) noexcept;
+
+}  // namespace ina::uct

@@ -1,0 +1,192 @@
+// uct_ina_iface.cpp: the interface and the transport as UCX sees them: devices, attributes, addresses, events, settings.
+#include "ucx_tl/uct_ina.h"
+
+using ina::uct::AsyncBlock;
+using ina::uct::guarded;
+using ina::uct::Interface;
+
+namespace {
+
+uct_ina_iface_t* iface_of(uct_iface_h iface) { return reinterpret_cast<uct_ina_iface_t*>(iface); }
+
+ucs_config_field_t iface_config_table[] = {
+    {"", "", nullptr, ucs_offsetof(uct_ina_iface_config_t, super), UCS_CONFIG_TYPE_TABLE(uct_iface_config_table)},
+
+    {"RELAY", "",
+     "HOST:PORT of a relay (ina-softswitch) that all packets go through.\n"
+     "Empty: packets go to the peer's address, through whatever switch is in the path.",
+     ucs_offsetof(uct_ina_iface_config_t, relay), UCS_CONFIG_TYPE_STRING},
+
+    {"RELAY_TIMEOUT", "1s", "Time after which opening an interface gives up on a relay that does not answer.",
+     ucs_offsetof(uct_ina_iface_config_t, relay_timeout), UCS_CONFIG_TYPE_TIME},
+
+    {"MTU", "auto",
+     "Largest payload of a packet: a multiple of 8 from 256 to 4096. The smaller one of both peers counts.\n"
+     "auto: what the MTU of the device leaves.",
+     ucs_offsetof(uct_ina_iface_config_t, mtu), UCS_CONFIG_TYPE_MEMUNITS},
+
+    {"SEG_SIZE", "8kb", "Longest active message, and longest PUT that is copied.", ucs_offsetof(uct_ina_iface_config_t, seg_size),
+     UCS_CONFIG_TYPE_MEMUNITS},
+
+    {"WINDOW", "256", "Packets that an endpoint sends before the first of them is acknowledged: 16 to 4096.",
+     ucs_offsetof(uct_ina_iface_config_t, window), UCS_CONFIG_TYPE_UINT},
+
+    {"RETRY_COUNT", "64",
+     "Time-outs in a row, without any acknowledgement in between, after which an endpoint fails.\n"
+     "inf: never, which in-network aggregation needs: a contribution is acknowledged when the slowest member has made its own.",
+     ucs_offsetof(uct_ina_iface_config_t, retry_count), UCS_CONFIG_TYPE_ULUNITS},
+
+    {"RTO_MIN", "1ms", "Shortest time after which a packet that is not acknowledged is sent again.", ucs_offsetof(uct_ina_iface_config_t, rto_min),
+     UCS_CONFIG_TYPE_TIME},
+
+    {"RTO_MAX", "100ms", "Longest time after which a packet that is not acknowledged is sent again.", ucs_offsetof(uct_ina_iface_config_t, rto_max),
+     UCS_CONFIG_TYPE_TIME},
+
+    {"TICK", "4ms",
+     "Period of the timer that acknowledges and retransmits while the application does not progress.\n"
+     "0: no timer.",
+     ucs_offsetof(uct_ina_iface_config_t, tick), UCS_CONFIG_TYPE_TIME},
+
+    {"SOCKET_BUFFER", "4mb", "Wanted size of the socket's buffers; without privileges the system's limits hold. 0: the system's default.",
+     ucs_offsetof(uct_ina_iface_config_t, socket_buffer), UCS_CONFIG_TYPE_MEMUNITS},
+
+    {},
+};
+
+ucs_status_t query_devices(uct_md_h, uct_tl_device_resource_t** devices_p, unsigned* count_p) {
+  return guarded([&] {
+    const auto netdevs = ina::engine::list_netdevs();
+    auto* const devices = static_cast<uct_tl_device_resource_t*>(std::calloc(netdevs.size() + 1, sizeof(uct_tl_device_resource_t)));
+    if (devices == nullptr) return UCS_ERR_NO_MEMORY;
+    unsigned count = 0;
+    for (const auto& netdev : netdevs) {
+      if (netdev.name.size() >= UCT_DEVICE_NAME_MAX) continue;
+      uct_tl_device_resource_t& device = devices[count++];
+      netdev.name.copy(device.name, UCT_DEVICE_NAME_MAX - 1);
+      device.type = UCT_DEVICE_TYPE_NET;
+      device.sys_device = UCS_SYS_DEVICE_ID_UNKNOWN;
+    }
+    *devices_p = devices;
+    *count_p = count;
+    return UCS_OK;
+  });
+}
+
+ucs_status_t iface_query(uct_iface_h tl_iface, uct_iface_attr_t* attr) {
+  uct_ina_iface_t* const iface = iface_of(tl_iface);
+  Interface& impl = *iface->impl;
+  uct_base_iface_query(&iface->super, attr);
+  attr->ep_addr_len = ina::uct::kEpAddressBytes;
+  attr->iface_addr_len = 0;
+  attr->device_addr_len = ina::uct::kDeviceAddressBytes;
+  attr->cap.flags = UCT_IFACE_FLAG_CONNECT_TO_EP | UCT_IFACE_FLAG_PUT_SHORT | UCT_IFACE_FLAG_PUT_BCOPY | UCT_IFACE_FLAG_PUT_ZCOPY |
+                    UCT_IFACE_FLAG_AM_SHORT | UCT_IFACE_FLAG_AM_BCOPY | UCT_IFACE_FLAG_PENDING | UCT_IFACE_FLAG_CB_SYNC |
+                    UCT_IFACE_FLAG_ERRHANDLE_PEER_FAILURE;
+  attr->cap.event_flags = UCT_IFACE_FLAG_EVENT_FD | UCT_IFACE_FLAG_EVENT_RECV | UCT_IFACE_FLAG_EVENT_SEND_COMP;
+  attr->cap.put.max_short = impl.segment_bytes();
+  attr->cap.put.max_bcopy = impl.segment_bytes();
+  attr->cap.put.max_zcopy = ina::engine::kMaxMessageBytes;
+  attr->cap.put.opt_zcopy_align = 1;
+  attr->cap.put.align_mtu = impl.engine().mtu();  // the largest PUT that is one packet
+  attr->cap.put.max_iov = ina::engine::kMaxPieces;
+  attr->cap.am.max_short = impl.segment_bytes() - ina::uct::kAmHeaderBytes;
+  attr->cap.am.max_bcopy = impl.segment_bytes() - ina::uct::kAmHeaderBytes;
+  attr->cap.am.opt_zcopy_align = 1;
+  attr->cap.am.align_mtu = impl.engine().mtu();
+  attr->cap.am.max_iov = ina::engine::kMaxPieces;
+  // A system call a batch and the kernel's way through UDP: below what UCX's own transports over sockets say for large messages.
+  attr->latency = ucs_linear_func_make(10e-6, 0);
+  attr->bandwidth.dedicated = 0;
+  attr->bandwidth.shared = std::min(ina::engine::netdev_speed(impl.device()).value_or(8e8) / 8, 1e9);
+  attr->overhead = 5e-6;
+  attr->priority = 0;
+  return UCS_OK;
+}
+
+ucs_status_t iface_get_device_address(uct_iface_h tl_iface, uct_device_addr_t* address) {
+  iface_of(tl_iface)->impl->pack_address(reinterpret_cast<std::byte*>(address));
+  return UCS_OK;
+}
+
+ucs_status_t iface_get_address(uct_iface_h, uct_iface_addr_t*) { return UCS_OK; }
+
+int iface_is_reachable(const uct_iface_h tl_iface, const uct_device_addr_t* address, const uct_iface_addr_t*) {
+  ina::uct::PeerAddress peer;
+  return Interface::unpack_address(reinterpret_cast<const std::byte*>(address), peer) && iface_of(tl_iface)->impl->is_reachable(peer);
+}
+
+unsigned iface_progress(uct_iface_h tl_iface) {
+  uct_ina_iface_t* const iface = iface_of(tl_iface);
+  const AsyncBlock block(iface);
+  return iface->impl->progress();
+}
+
+ucs_status_t iface_event_fd_get(uct_iface_h tl_iface, int* descriptor_p) {
+  *descriptor_p = iface_of(tl_iface)->impl->descriptor();
+  return UCS_OK;
+}
+
+ucs_status_t iface_event_arm(uct_iface_h tl_iface, unsigned) {
+  uct_ina_iface_t* const iface = iface_of(tl_iface);
+  const AsyncBlock block(iface);
+  return iface->impl->arm() ? UCS_OK : UCS_ERR_BUSY;
+}
+
+uct_iface_ops_t make_iface_ops();
+
+}  // namespace
+
+static UCS_CLASS_INIT_FUNC(uct_ina_iface_t, uct_md_h md, uct_worker_h worker, const uct_iface_params_t* params, const uct_iface_config_t* tl_config) {
+  static uct_iface_ops_t ops = make_iface_ops();
+  self->impl = nullptr;
+  UCS_CLASS_CALL_SUPER_INIT(uct_base_iface_t, &ops, &uct_base_iface_internal_ops, md, worker, params, tl_config);
+  if ((params->field_mask & UCT_IFACE_PARAM_FIELD_OPEN_MODE) == 0 || (params->open_mode & UCT_IFACE_OPEN_MODE_DEVICE) == 0) {
+    ucs_error("ina: an interface is opened on a device only");
+    return UCS_ERR_UNSUPPORTED;
+  }
+  return guarded([&] {
+    const auto& config = *reinterpret_cast<const uct_ina_iface_config_t*>(tl_config);
+    if (!(config.tick >= 0 && config.tick <= 10)) throw ina::engine::Error(ina::engine::Failure::kInvalid, "UCX_INA_TICK is not from 0 to 10 s");
+    auto impl = std::make_unique<Interface>(self, params->mode.device.dev_name, config);
+    impl->start_timer(ucs_time_from_sec(config.tick));
+    self->impl = impl.release();
+    return UCS_OK;
+  });
+}
+
+static UCS_CLASS_CLEANUP_FUNC(uct_ina_iface_t) {
+  uct_base_iface_progress_disable(&self->super.super, UCT_PROGRESS_SEND | UCT_PROGRESS_RECV);
+  delete self->impl;
+}
+
+UCS_CLASS_DEFINE(uct_ina_iface_t, uct_base_iface_t);
+static UCS_CLASS_DEFINE_NEW_FUNC(uct_ina_iface_t, uct_iface_t, uct_md_h, uct_worker_h, const uct_iface_params_t*, const uct_iface_config_t*);
+static UCS_CLASS_DEFINE_DELETE_FUNC(uct_ina_iface_t, uct_iface_t);
+
+namespace {
+
+uct_iface_ops_t make_iface_ops() {
+  uct_iface_ops_t ops{};
+  uct_ina_ep_fill_ops(&ops);
+  ops.iface_flush = uct_ina_iface_flush;
+  ops.iface_fence = uct_base_iface_fence;
+  ops.iface_progress_enable = uct_base_iface_progress_enable;
+  ops.iface_progress_disable = uct_base_iface_progress_disable;
+  ops.iface_progress = iface_progress;
+  ops.iface_event_fd_get = iface_event_fd_get;
+  ops.iface_event_arm = iface_event_arm;
+  ops.iface_close = UCS_CLASS_DELETE_FUNC_NAME(uct_ina_iface_t);
+  ops.iface_query = iface_query;
+  ops.iface_get_device_address = iface_get_device_address;
+  ops.iface_get_address = iface_get_address;
+  ops.iface_is_reachable = iface_is_reachable;
+  return ops;
+}
+
+}  // namespace
+
+UCT_TL_DEFINE_ENTRY(&uct_ina_component, ina, query_devices, uct_ina_iface_t, "INA_", iface_config_table, uct_ina_iface_config_t);
+extern "C" {
+UCT_TL_DECL(ina)
+UCT_SINGLE_TL_INIT(&uct_ina_component, ina, ctor, , )
+}

@@ -1,0 +1,256 @@
+// uct_ina_interface.cpp: the C++ side of an interface: opening its socket and engine, progress, what is reported to UCX.
+#include <sys/random.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "ucx_tl/engine/resolve.hpp"
+#include "ucx_tl/uct_ina.h"
+
+namespace ina::uct {
+namespace {
+
+using engine::Error;
+using engine::Failure;
+using engine::Nanoseconds;
+
+constexpr std::uint8_t kAddressVersion = 1;
+constexpr std::uint8_t kFlagIpv6 = 1;
+constexpr std::uint8_t kFlagRelay = 2;
+
+Nanoseconds nanoseconds(double seconds, double from, double to, const char* name) {
+  if (!(seconds >= from && seconds <= to)) throw Error(Failure::kInvalid, std::string(name) + " is out of range");
+  return static_cast<Nanoseconds>(std::llround(seconds * 1e9));
+}
+
+engine::Netdev find_netdev(const std::string& name) {
+  for (engine::Netdev& device : engine::list_netdevs()) {
+    if (device.name == name) return device;
+  }
+  throw Error(Failure::kInvalid, "device " + name + " is not up or has no IP address");
+}
+
+std::uint32_t choose_mtu(const std::string& device, const wire::UdpAddress& local, std::size_t configured) {
+  const std::uint32_t limit = engine::payload_limit(engine::netdev_mtu(device), local.is_ipv6);
+  if (limit < engine::kMinMtu) throw Error(Failure::kInvalid, "the mtu of device " + device + " leaves less than 256 bytes of payload");
+  if (configured == UCS_MEMUNITS_AUTO) return limit;
+  if (configured < engine::kMinMtu || configured > engine::kMaxMtu || configured % 8 != 0) {
+    throw Error(Failure::kInvalid, "UCX_INA_MTU is not a multiple of 8 from 256 to 4096, nor auto");
+  }
+  if (configured > limit) throw Error(Failure::kInvalid, "UCX_INA_MTU is more than the " + std::to_string(limit) + " bytes that device " + device + " leaves");
+  return static_cast<std::uint32_t>(configured);
+}
+
+engine::RequesterOptions requester_options(const uct_ina_iface_config_t& config) {
+  engine::RequesterOptions options;
+  if (config.window < 16 || config.window > 4096) throw Error(Failure::kInvalid, "UCX_INA_WINDOW is not from 16 to 4096 packets");
+  options.window = config.window;
+  if (config.retry_count != UCS_ULUNITS_INF) {
+    if (config.retry_count > 1000000) throw Error(Failure::kInvalid, "UCX_INA_RETRY_COUNT is not from 0 to 1000000, nor inf");
+    options.retry_limit = static_cast<std::uint32_t>(config.retry_count);
+  }
+  options.timeout_min = nanoseconds(config.rto_min, 10e-6, 10, "UCX_INA_RTO_MIN");
+  options.timeout_max = nanoseconds(config.rto_max, 10e-6, 100, "UCX_INA_RTO_MAX");
+  if (options.timeout_min > options.timeout_max) throw Error(Failure::kInvalid, "UCX_INA_RTO_MIN is more than UCX_INA_RTO_MAX");
+  return options;
+}
+
+std::uint64_t random_seed() {
+  std::uint64_t seed = 0;
+  if (getrandom(&seed, sizeof seed, 0) != sizeof seed) throw Error(Failure::kSystem, "no random numbers");
+  return seed;
+}
+
+}  // namespace
+
+ucs_status_t to_status(engine::QpError error) noexcept {
+  switch (error) {
+    case engine::QpError::kNone: return UCS_OK;
+    case engine::QpError::kRetriesExhausted: return UCS_ERR_ENDPOINT_TIMEOUT;
+    case engine::QpError::kInvalidRequest: return UCS_ERR_REJECTED;
+    case engine::QpError::kRemoteAccess: return UCS_ERR_INVALID_ADDR;
+    case engine::QpError::kRemoteOperational: return UCS_ERR_IO_ERROR;
+    case engine::QpError::kRelayLost: return UCS_ERR_UNREACHABLE;
+    case engine::QpError::kCancelled: return UCS_ERR_CANCELED;
+  }
+  return UCS_ERR_IO_ERROR;
+}
+
+ucs_status_t to_status(engine::Failure failure) noexcept {
+  switch (failure) {
+    case Failure::kInvalid: return UCS_ERR_INVALID_PARAM;
+    case Failure::kSystem: return UCS_ERR_IO_ERROR;
+    case Failure::kUnreachable: return UCS_ERR_UNREACHABLE;
+    case Failure::kRefused: return UCS_ERR_REJECTED;
+  }
+  return UCS_ERR_IO_ERROR;
+}
+
+Interface::Interface(uct_ina_iface_t* owner, const std::string& device, const uct_ina_iface_config_t& config) : owner_(owner), device_(device) {
+  const engine::Netdev netdev = find_netdev(device);
+  is_loopback_ = netdev.is_loopback;
+  const std::string relay = config.relay == nullptr ? "" : config.relay;
+  // A relay of the device's other family is reached from that address.
+  const bool relay_is_ipv6 = !relay.empty() && relay.front() == '[';
+  const bool use_ipv6 = netdev.ipv6 && (relay_is_ipv6 || !netdev.ipv4);
+  engine::EngineOptions options;
+  options.local = use_ipv6 ? *netdev.ipv6 : *netdev.ipv4;
+  options.mtu = choose_mtu(device, options.local, config.mtu);
+  if (config.seg_size < 256 || config.seg_size > (1u << 20)) throw Error(Failure::kInvalid, "UCX_INA_SEG_SIZE is not from 256 bytes to 1 MiB");
+  options.segment_bytes = static_cast<std::uint32_t>(config.seg_size);
+  options.requester = requester_options(config);
+  options.seed = random_seed();
+  if (!relay.empty()) {
+    try {
+      options.relay = engine::resolve(relay, use_ipv6);
+    } catch (const Error& error) {
+      throw Error(error.failure(), std::string("UCX_INA_RELAY: ") + error.what());
+    }
+  }
+  if (config.socket_buffer > (1u << 30)) throw Error(Failure::kInvalid, "UCX_INA_SOCKET_BUFFER is more than 1 GiB");
+  socket_ = std::make_unique<engine::UdpSocket>(
+      engine::UdpSocketOptions{.local = options.local, .prefer_roce_port = relay.empty(), .buffer_bytes = config.socket_buffer});
+  options.local = socket_->local();
+  const auto* const md = reinterpret_cast<const uct_ina_md_t*>(owner->super.md);
+  engine_ = std::make_unique<engine::Engine>(options, *socket_, clock_, *md->memory);
+  if (options.relay) engine_->open_relay(nanoseconds(config.relay_timeout, 1e-3, 3600, "UCX_INA_RELAY_TIMEOUT"));
+  register_counters(&engine_->counters());
+}
+
+Interface::~Interface() {
+  stop_timer();
+  log_counters();
+  unregister_counters(&engine_->counters());
+}
+
+void Interface::log_counters() const noexcept {
+  const engine::Counters& c = engine_->counters();
+  ucs_debug("ina: %s packets sent %" PRIu64 " received %" PRIu64 " send calls %" PRIu64 " receive calls %" PRIu64 " empty %" PRIu64, device_.c_str(),
+            c.packets_sent.value(), c.packets_received.value(), c.send_calls.value(), c.receive_calls.value(), c.empty_receives.value());
+  ucs_debug("ina: %s retransmissions %" PRIu64 " timeouts %" PRIu64 " acks sent %" PRIu64 " received %" PRIu64 " naks sent %" PRIu64
+            " received %" PRIu64 " rnr naks sent %" PRIu64 " received %" PRIu64,
+            device_.c_str(), c.retransmissions.value(), c.timeouts.value(), c.acks_sent.value(), c.acks_received.value(), c.naks_sent.value(),
+            c.naks_received.value(), c.rnr_naks_sent.value(), c.rnr_naks_received.value());
+  ucs_debug("ina: %s duplicates %" PRIu64 " gaps %" PRIu64 " bad packets %" PRIu64 " bad icrc %" PRIu64 " unknown qpn %" PRIu64
+            " foreign source %" PRIu64 " send blocked %" PRIu64 " send errors %" PRIu64,
+            device_.c_str(), c.duplicates.value(), c.gaps.value(), c.bad_packets.value(), c.bad_icrc.value(), c.unknown_qpn.value(),
+            c.foreign_source.value(), c.send_blocked.value(), c.send_errors.value());
+}
+
+void Interface::pack_address(std::byte* to) const noexcept {
+  const engine::EngineOptions& options = engine_->options();
+  std::memset(to, 0, kDeviceAddressBytes);
+  wire::store_be<std::uint8_t>(to, kAddressVersion);
+  wire::store_be<std::uint8_t>(to + 1, static_cast<std::uint8_t>((options.local.is_ipv6 ? kFlagIpv6 : 0) | (options.relay ? kFlagRelay : 0)));
+  wire::store_be(to + 2, options.local.port);
+  std::memcpy(to + 4, options.local.ip.data(), options.local.ip.size());
+  if (options.relay) wire::store_be(to + 20, engine_->relay()->instance());
+}
+
+bool Interface::unpack_address(const std::byte* from, PeerAddress& to) noexcept {
+  const auto flags = wire::load_be<std::uint8_t>(from + 1);
+  if (wire::load_be<std::uint8_t>(from) != kAddressVersion || (flags & ~(kFlagIpv6 | kFlagRelay)) != 0) return false;
+  to.udp.is_ipv6 = (flags & kFlagIpv6) != 0;
+  to.udp.port = wire::load_be<std::uint16_t>(from + 2);
+  std::memcpy(to.udp.ip.data(), from + 4, to.udp.ip.size());
+  to.is_behind_relay = (flags & kFlagRelay) != 0;
+  to.relay_instance = wire::load_be<std::uint64_t>(from + 20);
+  return to.udp.port != 0;
+}
+
+bool Interface::is_reachable(const PeerAddress& peer) const noexcept {
+  const engine::EngineOptions& options = engine_->options();
+  if (peer.is_behind_relay != options.relay.has_value()) return false;
+  if (options.relay) return peer.relay_instance == engine_->relay()->instance();
+  const bool peer_is_loopback = peer.udp.is_ipv6 ? peer.udp.ip == std::array<std::uint8_t, 16>{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}
+                                                 : peer.udp.ip[0] == 127;
+  return peer.udp.is_ipv6 == options.local.is_ipv6 && peer_is_loopback == is_loopback_;
+}
+
+unsigned Interface::progress() noexcept {
+  unsigned events = engine_->progress();
+  events += engine_->report(*this);
+  if (!flushes_.empty()) events += complete_flushes();
+  if (has_pending_) events += dispatch_pending();
+  return events;
+}
+
+bool Interface::arm() noexcept { return engine_->prepare_to_wait(); }
+
+void Interface::on_completed(void* token, engine::QpError error) noexcept { uct_invoke_completion(static_cast<uct_completion_t*>(token), to_status(error)); }
+
+void Interface::on_received(std::span<std::byte> message) noexcept {
+  const auto id = message.size() < kAmHeaderBytes ? std::uint8_t{UCT_AM_ID_MAX} : wire::load_be<std::uint8_t>(message.data());
+  if (id >= UCT_AM_ID_MAX) return engine_->count_bad_message();
+  (void)uct_iface_invoke_am(&owner_->super, id, message.data() + kAmHeaderBytes, static_cast<unsigned>(message.size() - kAmHeaderBytes), 0);
+}
+
+void Interface::on_failed(engine::Qp& qp, engine::QpError error) noexcept {
+  auto* const ep = static_cast<uct_ina_ep_t*>(qp.user);
+  if (error == engine::QpError::kCancelled) return;  // the user asked for it
+  const ucs_status_t status = to_status(error);
+  const ucs_status_t handled = uct_iface_handle_ep_err(&owner_->super.super, &ep->super.super, status);
+  if (handled != UCS_OK) {
+    ucs_log(owner_->super.config.failure_level, "ina: endpoint with qp 0x%06x on %s failed: %s", qp.number(), device_.c_str(), ucs_status_string(status));
+  }
+}
+
+unsigned Interface::complete_flushes() noexcept {
+  unsigned completed = 0;
+  for (std::size_t i = 0; i < flushes_.size();) {
+    const Flush flush = flushes_[i];
+    if (flush.ep->qp->requester.reported() < flush.until) {
+      ++i;
+      continue;
+    }
+    const engine::QpError error = flush.ep->qp->error();
+    flushes_.erase(flushes_.begin() + static_cast<std::ptrdiff_t>(i));
+    uct_invoke_completion(flush.comp, error == engine::QpError::kCancelled ? UCS_OK : to_status(error));
+    ++completed;
+  }
+  return completed;
+}
+
+unsigned Interface::dispatch_pending() noexcept {
+  unsigned dispatched = 0;
+  has_pending_ = false;
+  for (std::size_t i = 0; i < eps_.size(); ++i) {
+    uct_ina_ep_t* const ep = eps_[i];
+    if (ucs_queue_is_empty(&ep->pending)) continue;
+    uct_pending_req_priv_queue_t* priv;
+    ep->is_dispatching = true;
+    uct_pending_queue_dispatch(priv, &ep->pending, (++dispatched, engine_->can_post(*ep->qp, static_cast<std::uint32_t>(segment_bytes())) && engine_->has_send_buffer()));
+    ep->is_dispatching = false;
+    if (!ucs_queue_is_empty(&ep->pending)) has_pending_ = true;
+  }
+  return 0;
+}
+
+void Interface::remove_ep(uct_ina_ep_t* ep) noexcept {
+  std::erase(eps_, ep);
+  std::erase_if(flushes_, [&](const Flush& flush) { return flush.ep == ep; });
+}
+
+void Interface::start_timer(ucs_time_t interval) {
+  ucs_async_context_t* const async = owner_->super.worker->async;
+  if (async == nullptr || interval == 0) return;
+  const ucs_status_t status = ucs_async_add_timer(async->mode, interval, &Interface::on_timer, this, async, &timer_id_);
+  if (status != UCS_OK) throw Error(Failure::kSystem, std::string("cannot add a timer: ") + ucs_status_string(status));
+}
+
+void Interface::stop_timer() noexcept {
+  if (timer_id_ < 0) return;
+  ucs_async_remove_handler(timer_id_, 1);
+  timer_id_ = -1;
+}
+
+// Runs with the asynchronous context blocked, in its thread or in a signal handler.
+void Interface::on_timer(int, ucs_event_set_types_t, void* self) noexcept {
+  auto* const interface = static_cast<Interface*>(self);
+  const std::uint64_t calls = interface->engine_->progress_calls();
+  const bool is_progressed = calls != interface->progress_calls_at_tick_;
+  interface->progress_calls_at_tick_ = calls;
+  if (!is_progressed) interface->engine_->tick();
+}
+
+}  // namespace ina::uct

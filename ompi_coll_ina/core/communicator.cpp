@@ -1,0 +1,237 @@
+#include "ompi_coll_ina/core/communicator.hpp"
+
+#include "ompi_coll_ina/core/error.hpp"
+
+namespace ina::core {
+
+Communicator::Communicator(const ina_comm_spec& spec, const CommunicatorServices& services)
+    : services_(services), ranks_{.handle = spec.handle, .rank = spec.rank, .size = spec.size}, world_ranks_(spec.world_ranks, spec.world_ranks + spec.size),
+      name_(spec.name != nullptr ? spec.name : "communicator"), decision_tag_(spec.decision_tag) {
+  if (is_leader()) leader_ = std::make_unique<Leader>(services_.leader, name_, spec.size, spec.all_on_one_node != 0);
+}
+
+Communicator::~Communicator() { end(); }
+
+void Communicator::end() {
+  is_software_for_good_ = true;
+  if (leader_) leader_->abandon();
+  leave_life(0);
+}
+
+void Communicator::give_up() {
+  end();
+  if (decision_request_ != nullptr) services_.life.host.cancel(&decision_request_);
+  decision_request_ = nullptr;
+  while (!waiting_.empty()) {
+    Operation& operation = *waiting_.front();
+    waiting_.pop_front();
+    if (operation.is_blocking) {
+      operation.state = Operation::State::kSoftware;
+    } else {
+      services_.life.operations.finish_lost(operation);
+    }
+  }
+}
+
+std::shared_ptr<CommHold> Communicator::hold() {
+  auto held = hold_.lock();
+  if (held) return held;
+  held = std::make_shared<CommHold>(services_.life.host, ranks_.handle);
+  hold_ = held;
+  return held;
+}
+
+ina_route Communicator::allreduce(const ina_reduction& reduction, ina_operation*& operation) {
+  if (operation != nullptr) {
+    (void)run_waiting();
+    return route_of(operation);
+  }
+  const Request request{.index = posted_ + 1, .op = static_cast<wire::Op>(reduction.op), .lane_type = static_cast<wire::LaneType>(reduction.lane_type)};
+  const bool is_plain = reduction.blocking != 0 && is_software_for_good_ && waiting_.empty();
+  ina_operation* made = is_plain ? nullptr : make(reduction);
+  ++posted_;
+  if (is_plain) {
+    services_.life.operations.count_decline(reason_);
+    return INA_ROUTE_SOFTWARE;
+  }
+  made->index = request.index;
+  if (life_) life_->note_posted(posted_);
+  operation = made;
+  waiting_.push_back(made);
+  (void)run_waiting();
+  return route_of(operation);
+}
+
+// The tag of a non-blocking operation is reserved at its post, on all ranks alike, whether the decision is known or not; that of a blocking one
+// when it is routed, within the caller's call.
+ina_operation* Communicator::make(const ina_reduction& reduction) {
+  auto operation = std::make_unique<ina_operation>();
+  operation->is_blocking = reduction.blocking != 0;
+  operation->cookie = reduction.cookie;
+  operation->ranks = ranks_;
+  operation->op = static_cast<wire::Op>(reduction.op);
+  operation->lanes.emplace(static_cast<wire::LaneType>(reduction.lane_type), reduction.logical != 0 ? Encoding::kLogical : Encoding::kIdentity,
+                           reduction.source, reduction.destination, reduction.count);
+  operation->hold = hold();
+  if (!operation->is_blocking) operation->tag = services_.life.host.reserve_tag(ranks_.handle);
+  return operation.release();
+}
+
+ina_route Communicator::route_of(ina_operation*& operation) noexcept {
+  switch (operation->state) {
+    case Operation::State::kWaiting: return operation->is_blocking ? INA_ROUTE_WAIT : INA_ROUTE_POSTED;
+    case Operation::State::kSoftware:
+      delete operation;
+      operation = nullptr;
+      return INA_ROUTE_SOFTWARE;
+    case Operation::State::kStream:
+    case Operation::State::kSchedule:
+    case Operation::State::kDone: return INA_ROUTE_POSTED;
+  }
+  return INA_ROUTE_POSTED;
+}
+
+// Taken from the queue before it is started: an operation that is complete may be freed at once.
+unsigned Communicator::run_waiting() {
+  unsigned events = 0;
+  while (!waiting_.empty()) {
+    Operation& operation = *waiting_.front();
+    const Way way = resolve({.index = operation.index, .op = operation.op, .lane_type = operation.lanes->lane_type()});
+    if (way == Way::kWait) break;
+    waiting_.pop_front();
+    start(operation, way);
+    ++events;
+  }
+  return events;
+}
+
+unsigned Communicator::progress(std::uint64_t now) {
+  if (leader_ && leader_->is_busy()) leader_->progress(now);
+  sync_with_failover();
+  return run_waiting();
+}
+
+void Communicator::start(Operation& operation, Way way) {
+  Operations& operations = services_.life.operations;
+  if (way == Way::kSoftware) {
+    const bool is_unsupported = is_committed_ && life_ && !is_software_for_good_;
+    const ina_decline reason = is_unsupported ? INA_DECLINE_OP : reason_;
+    if (!operation.is_blocking) {
+      operations.run(operation, 0, reason);
+      return;
+    }
+    operations.count_decline(reason);
+    operation.hold.reset();
+    operation.state = Operation::State::kSoftware;
+    return;
+  }
+  if (operation.is_blocking) operation.tag = services_.life.host.reserve_tag(ranks_.handle);
+  if (way == Way::kStream) {
+    life_->post(operation);
+  } else {
+    operations.run(operation, 0, INA_DECLINE_FAILOVER);
+  }
+}
+
+// Every rank comes to the same answer for the same index: it depends on decisions and on agreed failovers only. A rank that does not know one of them yet waits.
+//
+// An operation of a committed life that is frozen waits until all have reported, since only then it is known which operations still belong to the life (those that any
+// member had accepted when it froze). Before the commit is seen no operation belongs to it: the commit's checkpoint lies ahead.
+Communicator::Way Communicator::resolve(const Request& request) {
+  for (;;) {
+    if (is_software_for_good_) return Way::kSoftware;
+    if (is_committed_ && life_->is_frozen()) return Way::kWait;
+    sync_with_failover();
+    if (life_end_ != 0 && request.index >= life_end_) {
+      if (leader_) leader_->note_failover();
+      reason_ = INA_DECLINE_FAILOVER;
+      leave_life(0);
+    }
+    if (!clock_.is_checkpoint(request.index)) break;
+    if (!decide(request.index)) return Way::kWait;
+    clock_.advance(request.index);
+  }
+  if (!is_committed_ || !life_->supports(request.op, request.lane_type)) return Way::kSoftware;
+  return life_->is_running() ? Way::kStream : Way::kSchedule;
+}
+
+// The end that an agreed failover gives a life. Where no decision had ended it, it becomes a checkpoint: the operations from it on wait for the
+// leader's decision, and those before it, started or not, are done by the core's schedule on all ranks.
+void Communicator::sync_with_failover() {
+  if (!life_ || life_end_ != 0 || !life_->is_fixed()) return;
+  life_end_ = life_->failover().end();
+  if (life_->failover().makes_checkpoint()) clock_.restart(life_end_);
+  if (posted_ + 1 >= life_end_) life_->detach(0);
+}
+
+void Communicator::leave_life(std::uint64_t ended_at) {
+  if (life_) life_->detach(ended_at);
+  life_.reset();
+  is_committed_ = false;
+  life_end_ = 0;
+}
+
+bool Communicator::decide(std::uint64_t index) {
+  if (is_leader()) {
+    const Decision decision = leader_->decide(life_.get(), is_committed_, services_.life.host.now_ns());
+    send_decision(decision);
+    apply(decision, index);
+    return true;
+  }
+  const auto decision = receive_decision();
+  if (!decision) return false;
+  apply(*decision, index);
+  return true;
+}
+
+void Communicator::send_decision(const Decision& decision) {
+  const auto bytes = encode(decision);
+  for (int member = 1; member < ranks_.size; ++member) services_.sends.send(ranks_.handle, member, decision_tag_, bytes, hold());
+}
+
+std::optional<Decision> Communicator::receive_decision() {
+  Host& host = services_.life.host;
+  if (decision_request_ == nullptr) {
+    decision_.resize(kMaxDecision);
+    if (host.irecv(ranks_.handle, 0, decision_tag_, decision_.data(), decision_.size(), &decision_request_) != 0)
+      throw Error(Status::kInternal, name_ + ": cannot receive a decision");
+  }
+  std::size_t bytes = 0;
+  const int status = host.test(&decision_request_, &bytes);
+  if (status == 0) return std::nullopt;
+  decision_request_ = nullptr;
+  if (status < 0) throw Error(Status::kInternal, name_ + ": a decision was lost");
+  const auto decision = decode_decision(std::span(decision_).first(bytes < decision_.size() ? bytes : decision_.size()));
+  if (!decision) throw Error(Status::kInternal, name_ + ": a decision of another version of ina");
+  return decision;
+}
+
+void Communicator::apply(const Decision& decision, std::uint64_t index) {
+  const bool is_current = life_ && life_->key() == decision.life;
+  if (decision.kind != DecisionKind::kCommit) reason_ = static_cast<ina_decline>(decision.reason);
+  switch (decision.kind) {
+    case DecisionKind::kStay: break;
+    case DecisionKind::kNever: is_software_for_good_ = true; break;
+    case DecisionKind::kSetUp: set_up(decision); break;
+    case DecisionKind::kAbort:
+      if (is_current) leave_life(0);
+      break;
+    case DecisionKind::kCommit:
+      if (!is_current) break;
+      is_committed_ = true;
+      life_->commit();
+      break;
+    case DecisionKind::kStop:
+      if (is_current) leave_life(index);
+      break;
+  }
+}
+
+void Communicator::set_up(const Decision& decision) {
+  leave_life(0);
+  LifeSpec spec{.set_up = decision, .member = static_cast<std::uint16_t>(ranks_.rank), .world_ranks = world_ranks_, .name = name_, .posted = posted_};
+  life_ = services_.lives.add(std::make_shared<GroupLife>(std::move(spec), services_.life));
+  if (is_leader() && life_) services_.life.counters.slots_held += 2 * std::uint64_t{decision.window};
+}
+
+}  // namespace ina::core

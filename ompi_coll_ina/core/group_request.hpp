@@ -1,0 +1,67 @@
+// group_request.hpp: one leader's way to a group: where is the switch, is its manager there, what can our interface carry, is there a group for us.
+// Used by Leader. Nothing blocks but the opening of the interface, which is bounded.
+// Does not decide when to ask: Leader does, at checkpoints.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "ompi_coll_ina/core/fabric_set.hpp"
+#include "ompi_coll_ina/core/host.hpp"
+#include "ompi_coll_ina/core/manager_client.hpp"
+#include "ompi_coll_ina/core/settings.hpp"
+#include "ompi_coll_ina/core/switch_finder.hpp"
+
+namespace ina::core {
+
+// What the leaders of a process share.
+struct LeaderServices {
+  Host& host;
+  const Settings& settings;
+  SwitchFinder& finder;
+  ManagerClient& manager;
+  FabricSet& fabrics;
+  bool& has_complained;  // the user has been told, once a process, that the switch cannot be used
+};
+
+class GroupRequest {
+ public:
+  enum class State : std::uint8_t { kIdle, kFinding, kConnecting, kAsking, kGranted, kFailed };
+  static constexpr std::uint32_t kWindow = 128;
+
+  GroupRequest(const LeaderServices& services, std::uint32_t members) : services_(services), members_(members) {}
+
+  // payload_limit: what the members are known to be able to carry.
+  void start(std::uint32_t payload_limit, std::uint64_t now);
+  void progress(std::uint64_t now);
+  [[nodiscard]] State state() const noexcept { return state_; }
+  [[nodiscard]] bool is_under_way() const noexcept { return state_ == State::kFinding || state_ == State::kConnecting || state_ == State::kAsking; }
+  [[nodiscard]] ina_decline reason() const noexcept { return reason_; }     // kFailed
+  [[nodiscard]] const std::string& failure() const noexcept { return failure_; }
+  // kGranted: hands the grant out; the caller owns the group. fabric settings: those the payload was found with.
+  [[nodiscard]] Grant take();
+  [[nodiscard]] const FabricSettings& fabric_settings() const noexcept { return fabric_settings_; }
+  // Nobody wants it any more: a group that comes is closed.
+  void abandon();
+
+ private:
+  void look_for_manager(std::uint64_t now);
+  void ask(std::uint64_t now);
+  void hear();
+  void fail(ina_decline, const std::string& why);
+  void complain(const std::string& why);
+
+  LeaderServices services_;
+  const std::uint32_t members_;
+  State state_ = State::kIdle;
+  std::uint32_t payload_limit_ = 0;
+  bool is_second_try_ = false;  // an embedded switch that did not answer was looked for again
+  std::uint64_t question_ = 0;
+  Grant grant_;
+  FabricSettings fabric_settings_;
+  ina_decline reason_ = INA_DECLINE_SETUP;
+  std::string failure_;
+};
+
+}  // namespace ina::core

@@ -1,111 +1,172 @@
--- ina.lua: dissects the INA header in RoCEv2 payloads (wire/PROTOCOL.md, version 1).
--- Used by Wireshark and tshark: -X lua_script:ina.lua. RoCEv2 on another port than 4791 needs -o infiniband.rroce.port:PORT.
--- Checks neither ICRC nor sequence numbers.
+-- ina.lua: Wireshark and tshark dissect the INA header, bind and relay messages in RoCEv2 packets (wire/PROTOCOL.md).
+-- Used as `tshark -X lua_script:ina.lua`, or from Wireshark's folder of personal plugins.
+-- Leaves BTH, RETH and ICRC to Wireshark's own dissector, which does not verify the ICRC.
+--
+-- RoCEv2 on other ports than 4791 (a relay's, an unprivileged endpoint's) is found by its BTH; preference ina.any_port turns that off.
+
 local ina = Proto("ina", "In-network allreduce")
+
+local HEADER_BYTES, TRAILER_BYTES, BIND_BYTES, RELAY_BYTES = 24, 4, 24, 24
+local MAGIC, VERSION = 0x494e, 1
+local KIND_BIND, KIND_REVOKED, KIND_REGISTER, KIND_REFUSED = 1, 6, 16, 19
 
 local kinds = { [1] = "bind", [2] = "data", [3] = "scale", [4] = "partial", [5] = "result", [6] = "revoked",
                 [16] = "register", [17] = "registered", [18] = "unregister", [19] = "refused" }
-local ops = { [0] = "none", "sum", "min", "max", "and", "or", "xor" }
-local lane_types = { [0] = "none", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64" }
+local ops = { [0] = "none", [1] = "sum", [2] = "min", [3] = "max", [4] = "and", [5] = "or", [6] = "xor" }
+local lane_types = { [0] = "none", [1] = "int8", [2] = "int16", [3] = "int32", [4] = "int64", [5] = "uint8", [6] = "uint16",
+                     [7] = "uint32", [8] = "uint64", [9] = "float32", [10] = "float64" }
 local lane_bytes = { 1, 2, 4, 8, 1, 2, 4, 8, 4, 8 }
-local directions = { "forward", "backward" }
-local refusals = { "no block is free", "the block is another's", "unknown version" }
+local directions = { [1] = "forward", [2] = "backward" }
+local reasons = { [0] = "none", [1] = "no block is free", [2] = "the block is another's", [3] = "unknown version" }
 
-local field = {
-    magic = ProtoField.uint16("ina.magic", "Magic", base.HEX),
-    version = ProtoField.uint8("ina.version", "Version"),
-    kind = ProtoField.uint8("ina.kind", "Kind", base.DEC, kinds),
-    op = ProtoField.uint8("ina.op", "Operation", base.DEC, ops),
-    lane_type = ProtoField.uint8("ina.lane_type", "Lane type", base.DEC, lane_types),
-    contributions = ProtoField.uint16("ina.contributions", "Contributions"),
-    group = ProtoField.uint32("ina.group", "Group"),
-    epoch = ProtoField.uint32("ina.epoch", "Epoch", base.HEX),
-    seq = ProtoField.uint32("ina.seq", "Seq"),
-    member = ProtoField.uint16("ina.member", "Member"),
-    length = ProtoField.uint16("ina.length", "Length of the lanes"),
-    lanes = ProtoField.bytes("ina.lanes", "Lanes"),
-    trailer = ProtoField.uint32("ina.trailer", "Trailer (seq)"),
-    direction = ProtoField.uint8("ina.bind.direction", "Direction", base.DEC, directions),
-    members = ProtoField.uint16("ina.bind.members", "Members"),
-    window = ProtoField.uint32("ina.bind.window", "Window"),
-    first_seq = ProtoField.uint32("ina.bind.first_seq", "First seq"),
-    place_bytes = ProtoField.uint32("ina.bind.place_bytes", "Bytes of a place"),
-    mailbox = ProtoField.uint64("ina.bind.mailbox", "Mailbox", base.HEX),
-    block = ProtoField.uint16("ina.relay.block", "QPN block"),
-    reason = ProtoField.uint16("ina.relay.reason", "Reason", base.DEC, refusals),
-    nonce = ProtoField.uint64("ina.relay.nonce", "Nonce", base.HEX),
-    instance = ProtoField.uint64("ina.relay.instance", "Instance", base.HEX),
+local f = {
+  magic = ProtoField.uint16("ina.magic", "Magic", base.HEX),
+  version = ProtoField.uint8("ina.version", "Version"),
+  kind = ProtoField.uint8("ina.kind", "Kind", base.DEC, kinds),
+  op = ProtoField.uint8("ina.op", "Op", base.DEC, ops),
+  lane_type = ProtoField.uint8("ina.lane_type", "Lane type", base.DEC, lane_types),
+  contributions = ProtoField.uint16("ina.contributions", "Contributions"),
+  group = ProtoField.uint32("ina.group", "Group"),
+  epoch = ProtoField.uint32("ina.epoch", "Epoch", base.HEX),
+  seq = ProtoField.uint32("ina.seq", "Seq"),
+  member = ProtoField.uint16("ina.member", "Member"),
+  length = ProtoField.uint16("ina.length", "Length"),
+  lanes = ProtoField.bytes("ina.lanes", "Lanes"),
+  lane = ProtoField.string("ina.lane", "Lane"),
+  trailer = ProtoField.uint32("ina.trailer", "Trailer"),
+  direction = ProtoField.uint8("ina.bind.direction", "Direction", base.DEC, directions),
+  members = ProtoField.uint16("ina.bind.members", "Members"),
+  window = ProtoField.uint32("ina.bind.window", "Window"),
+  first_seq = ProtoField.uint32("ina.bind.first_seq", "First seq"),
+  place_bytes = ProtoField.uint32("ina.bind.place_bytes", "Place bytes"),
+  mailbox = ProtoField.uint64("ina.bind.mailbox", "Mailbox", base.HEX),
+  block = ProtoField.uint16("ina.relay.block", "QPN block"),
+  reason = ProtoField.uint16("ina.relay.reason", "Reason", base.DEC, reasons),
+  nonce = ProtoField.uint64("ina.relay.nonce", "Nonce", base.HEX),
+  instance = ProtoField.uint64("ina.relay.instance", "Instance", base.HEX),
 }
-local wrong_trailer = ProtoExpert.new("ina.trailer.wrong", "The trailer is not seq", expert.group.MALFORMED, expert.severity.ERROR)
-local cut_short = ProtoExpert.new("ina.short", "The payload is shorter than the header says", expert.group.MALFORMED, expert.severity.ERROR)
+ina.fields = f
 
-for _, one in pairs(field) do table.insert(ina.fields, one) end
-ina.experts = { wrong_trailer, cut_short }
+local e = {
+  version = ProtoExpert.new("ina.version.unknown", "Unknown version", expert.group.PROTOCOL, expert.severity.WARN),
+  length = ProtoExpert.new("ina.length.wrong", "Length does not fit the payload", expert.group.MALFORMED, expert.severity.ERROR),
+  trailer = ProtoExpert.new("ina.trailer.wrong", "Trailer does not repeat seq", expert.group.MALFORMED, expert.severity.ERROR),
+  kind = ProtoExpert.new("ina.kind.unknown", "Unknown kind", expert.group.PROTOCOL, expert.severity.WARN),
+}
+ina.experts = e
 
-local function dissect_relay(buffer, tree)
-    tree:add(field.block, buffer(4, 2))
-    tree:add(field.reason, buffer(6, 2))
-    tree:add(field.nonce, buffer(8, 8))
-    tree:add(field.instance, buffer(16, 8))
+ina.prefs.any_port = Pref.bool("RoCEv2 on any UDP port", true, "Find RoCEv2 packets on other ports than 4791 by their BTH")
+ina.prefs.lanes = Pref.uint("Lanes shown", 16, "How many lanes of a packet are shown as numbers")
+
+local function lane_text(range, lane_type)
+  if lane_type == 9 or lane_type == 10 then return tostring(range:le_float()) end
+  local bytes = range:len()
+  if bytes == 8 then
+    return lane_type <= 4 and tostring(range:le_int64()) or tostring(range:le_uint64())
+  end
+  local value = range:le_uint()
+  if lane_type <= 4 and value >= 2 ^ (8 * bytes - 1) then value = value - 2 ^ (8 * bytes) end
+  return string.format("%d", value)
 end
 
-local function dissect_bind(buffer, tree)
-    tree:add(field.direction, buffer(24, 1))
-    tree:add(field.members, buffer(26, 2))
-    tree:add(field.window, buffer(28, 4))
-    tree:add(field.first_seq, buffer(32, 4))
-    tree:add(field.place_bytes, buffer(36, 4))
-    tree:add(field.mailbox, buffer(40, 8))
+local function add_lanes(tree, range, lane_type)
+  local item = tree:add(f.lanes, range)
+  local bytes = lane_bytes[lane_type]
+  if not bytes then return end
+  for i = 0, math.min(ina.prefs.lanes, range:len() // bytes) - 1 do
+    local lane = range(i * bytes, bytes)
+    local text = lane_text(lane, lane_type)
+    item:add(f.lane, lane, text):set_text(string.format("Lane %d: %s", i, text))
+  end
 end
 
-local function dissect_chunk(buffer, tree, kind)
-    local length = buffer(22, 2):uint()
-    tree:add(field.op, buffer(4, 1))
-    tree:add(field.lane_type, buffer(5, 1))
-    tree:add(field.contributions, buffer(6, 2))
-    tree:add(field.group, buffer(8, 4))
-    tree:add(field.epoch, buffer(12, 4))
-    tree:add(field.seq, buffer(16, 4))
-    tree:add(field.member, buffer(20, 2))
-    tree:add(field.length, buffer(22, 2))
-    if buffer:len() < 28 + length then
-        tree:add_proto_expert_info(cut_short)
-        return
-    end
-    if kind == 1 and length == 24 then
-        dissect_bind(buffer, tree)
-    elseif length > 0 then
-        local bytes = lane_bytes[buffer(5, 1):uint()]
-        local item = tree:add(field.lanes, buffer(24, length))
-        if bytes then item:append_text(string.format(" (%d lanes)", length / bytes)) end
-    end
-    local trailer = tree:add(field.trailer, buffer(24 + length, 4))
-    if buffer(24 + length, 4):uint() ~= buffer(16, 4):uint() then trailer:add_proto_expert_info(wrong_trailer) end
+local function add_bind(tree, range)
+  for _, field in ipairs({ { f.direction, 0, 1 }, { f.members, 2, 2 }, { f.window, 4, 4 }, { f.first_seq, 8, 4 },
+                           { f.place_bytes, 12, 4 }, { f.mailbox, 16, 8 } }) do
+    tree:add(field[1], range(field[2], field[3]))
+  end
 end
 
-function ina.dissector(buffer, packet, root)
-    local kind = buffer(3, 1):uint()
-    local name = kinds[kind] or "unknown"
-    local tree = root:add(ina, buffer(), "In-network allreduce, " .. name)
-    tree:add(field.magic, buffer(0, 2))
-    tree:add(field.version, buffer(2, 1))
-    tree:add(field.kind, buffer(3, 1))
-    packet.cols.protocol = "INA"
-    if kind >= 16 then
-        dissect_relay(buffer, tree)
-        packet.cols.info = string.format("%s, block %d", name, buffer(4, 2):uint())
-    else
-        dissect_chunk(buffer, tree, kind)
-        packet.cols.info = string.format("%s, group %d, seq %u, member %d, %d contributions, %d bytes", name, buffer(8, 4):uint(),
-            buffer(16, 4):uint(), buffer(20, 2):uint(), buffer(6, 2):uint(), buffer(22, 2):uint())
-    end
-    return buffer:len()
+local function add_chunk(tvb, tree, kind)
+  local lane_type, length, seq = tvb(5, 1):uint(), tvb(22, 2):uint(), tvb(16, 4):uint()
+  for _, field in ipairs({ { f.op, 4, 1 }, { f.lane_type, 5, 1 }, { f.contributions, 6, 2 }, { f.group, 8, 4 }, { f.epoch, 12, 4 },
+                           { f.seq, 16, 4 }, { f.member, 20, 2 } }) do
+    tree:add(field[1], tvb(field[2], field[3]))
+  end
+  local length_item = tree:add(f.length, tvb(22, 2))
+  local text = string.format("%s group %u seq %u member %u", kinds[kind], tvb(8, 4):uint(), seq, tvb(20, 2):uint())
+  if kind ~= KIND_BIND then
+    text = string.format("%s %s %s contributions %u length %u", text, ops[tvb(4, 1):uint()] or "?", lane_types[lane_type] or "?",
+                         tvb(6, 2):uint(), length)
+  end
+  if tvb:len() < HEADER_BYTES + length + TRAILER_BYTES or length % 8 ~= 0 then
+    length_item:add_proto_expert_info(e.length)
+    return text
+  end
+  if kind == KIND_BIND and length == BIND_BYTES then
+    add_bind(tree, tvb(HEADER_BYTES, BIND_BYTES))
+    text = string.format("%s %s", text, directions[tvb(HEADER_BYTES, 1):uint()] or "?")
+  elseif length > 0 then
+    add_lanes(tree, tvb(HEADER_BYTES, length), lane_type)
+  end
+  local trailer = tree:add(f.trailer, tvb(HEADER_BYTES + length, TRAILER_BYTES))
+  if tvb(HEADER_BYTES + length, TRAILER_BYTES):uint() ~= seq then trailer:add_proto_expert_info(e.trailer) end
+  return text
 end
 
-ina:register_heuristic("infiniband.payload", function(buffer, packet, root)
-    if buffer:len() < 24 or buffer(0, 2):uint() ~= 0x494e or buffer(2, 1):uint() ~= 1 then return false end
-    local kind = buffer(3, 1):uint()
-    if kinds[kind] == nil or (kind < 16 and buffer:len() < 28) then return false end
-    ina.dissector(buffer, packet, root)
-    return true
+local function add_relay_message(tvb, tree, kind)
+  for _, field in ipairs({ { f.block, 4, 2 }, { f.reason, 6, 2 }, { f.nonce, 8, 8 }, { f.instance, 16, 8 } }) do
+    tree:add(field[1], tvb(field[2], field[3]))
+  end
+  local text = string.format("%s block %u", kinds[kind], tvb(4, 2):uint())
+  if kind == KIND_REFUSED then text = text .. ": " .. (reasons[tvb(6, 2):uint()] or "?") end
+  return text
+end
+
+function ina.dissector(tvb, pinfo, root)
+  local tree = root:add(ina, tvb())
+  tree:add(f.magic, tvb(0, 2))
+  local version = tree:add(f.version, tvb(2, 1))
+  local kind = tvb(3, 1):uint()
+  local kind_item = tree:add(f.kind, tvb(3, 1))
+  local text
+  if tvb(2, 1):uint() ~= VERSION then
+    version:add_proto_expert_info(e.version)
+    text = string.format("version %u", tvb(2, 1):uint())
+  elseif kind >= KIND_BIND and kind <= KIND_REVOKED then
+    text = add_chunk(tvb, tree, kind)
+  elseif kind >= KIND_REGISTER and kind <= KIND_REFUSED then
+    text = add_relay_message(tvb, tree, kind)
+  else
+    kind_item:add_proto_expert_info(e.kind)
+    text = string.format("kind %u", kind)
+  end
+  tree:append_text(", " .. text)
+  pinfo.cols.info:append(" INA " .. text)
+  pinfo.cols.protocol = "INA"
+end
+
+ina:register_heuristic("infiniband.payload", function(tvb, pinfo, root)
+  if tvb:len() < RELAY_BYTES or tvb(0, 2):uint() ~= MAGIC then return false end
+  ina.dissector(tvb, pinfo, root)
+  return true
+end)
+
+-- Sizes of BTH and extended headers of the RC opcodes, and of UD SEND ONLY.
+local header_bytes = { [0] = 12, 12, 12, 16, 12, 16, 28, 12, 12, 16, 28, 32, 28, 16, 12, 16, 16, 16, 24, 40, 40, [0x16] = 16, [0x17] = 16, [0x64] = 20 }
+
+-- A UDP payload that can be nothing else than RoCEv2 with the default partition key.
+local function is_roce(tvb)
+  if tvb:len() < 16 or tvb:len() % 4 ~= 0 then return false end
+  local headers = header_bytes[tvb(0, 1):uint()]
+  if not headers or tvb:len() < headers + 4 then return false end
+  return tvb(1, 1):bitfield(4, 4) == 0 and tvb(2, 2):uint() == 0xffff and tvb(4, 1):bitfield(2, 6) == 0 and tvb(8, 1):bitfield(1, 7) == 0
+end
+
+ina:register_heuristic("udp", function(tvb, pinfo, root)
+  if not ina.prefs.any_port or not is_roce(tvb) then return false end
+  local roce = DissectorTable.get("udp.port"):get_dissector(4791)
+  if not roce then return false end
+  roce:call(tvb, pinfo, root)
+  return true
 end)

@@ -73,7 +73,7 @@ local function add_lanes(tree, range, lane_type)
   local item = tree:add(f.lanes, range)
   local bytes = lane_bytes[lane_type]
   if not bytes then return end
-  for i = 0, math.min(ina.prefs.lanes, range:len() // bytes) - 1 do
+  for i = 0, math.min(ina.prefs.lanes, math.floor(range:len() / bytes)) - 1 do
     local lane = range(i * bytes, bytes)
     local text = lane_text(lane, lane_type)
     item:add(f.lane, lane, text):set_text(string.format("Lane %d: %s", i, text))

@@ -1,25 +1,47 @@
 #!/usr/bin/env python3
-"""Verifies the invariant CRC of every RoCEv2 packet of a capture (pcap or pcapng), with nothing of ina's own code.
+"""Verify the ICRC of every RoCEv2 packet in a capture, from the InfiniBand specification (annex A17.3.3) and zlib's crc32 alone.
 
-Usage: verify_icrc.py [--port PORT]... [--at-least N] FILE...
-Prints how many packets were right and wrong. Exit status 1 if one was wrong, or fewer than N (default 1) were found.
-The rule is annex A17's of the InfiniBand specification: CRC-32 over 8 bytes of ones, then IP header, UDP header, BTH and the
-rest, with the fields that routers may change set to ones; on the wire its least significant byte comes first.
+usage: verify_icrc.py [--port PORT]... [--any-port] [--at-least N] [--kinds] FILE...
+
+Reads pcap and pcapng files of the link types Ethernet, raw IP, Linux cooked v1 and v2, and BSD loopback. A packet is RoCEv2 if its UDP
+destination port is 4791 or one of --port; with --any-port also if its BTH cannot be anything else (known opcode,
+version 0, reserved bits 0, default partition key, whole words). Prints what it counted and every packet that fails. The exit
+status is 0 if at least N (default 1) packets were found and all of them are right.
 """
 import argparse
+import collections
 import struct
 import sys
 import zlib
 
-ETHERNET, RAW_IP, LINUX_COOKED, LINUX_COOKED_2 = 1, 101, 113, 276
+ETHERNET, RAW, COOKED, COOKED2, NULL, IPV4, IPV6 = 1, 101, 113, 276, 0, 228, 229
+VLAN_TYPES = (0x8100, 0x88A8)
+UDP = 17
+RC_HEADERS = {0x00: 12, 0x01: 12, 0x02: 12, 0x03: 16, 0x04: 12, 0x05: 16, 0x06: 28, 0x07: 12, 0x08: 12, 0x09: 16, 0x0A: 28, 0x0B: 32,
+              0x0C: 28, 0x0D: 16, 0x0E: 12, 0x0F: 16, 0x10: 16, 0x11: 16, 0x12: 24, 0x13: 40, 0x14: 40, 0x16: 16, 0x17: 16, 0x64: 20}
+INA_MAGIC = b"IN"
+INA_KINDS = {1: "bind", 2: "data", 3: "scale", 4: "partial", 5: "result", 6: "revoked",
+             16: "register", 17: "registered", 18: "unregister", 19: "refused"}
+
+
+class BadFile(Exception):
+    pass
 
 
 def read_pcap(data):
-    order = {b"\xd4\xc3\xb2\xa1": "<", b"\xa1\xb2\xc3\xd4": ">", b"\x4d\x3c\xb2\xa1": "<", b"\xa1\xb2\x3c\x4d": ">"}[data[:4]]
+    for order in "<>":
+        if struct.unpack(order + "I", data[:4])[0] in (0xA1B2C3D4, 0xA1B23C4D):
+            break
+    else:
+        raise BadFile("is no pcap or pcapng file")
     link = struct.unpack(order + "I", data[20:24])[0] & 0xFFFF
     at = 24
-    while at + 16 <= len(data):
+    while at < len(data):
+        if at + 16 > len(data):
+            raise BadFile("ends within a packet")
         captured, original = struct.unpack(order + "II", data[at + 8:at + 16])
+        if at + 16 + captured > len(data):
+            raise BadFile("ends within a packet")
         yield link, data[at + 16:at + 16 + captured], original
         at += 16 + captured
 
@@ -27,88 +49,145 @@ def read_pcap(data):
 def read_pcapng(data):
     links, order, at = [], "<", 0
     while at + 12 <= len(data):
-        block = data[at:at + 4]
-        if block == b"\x0a\x0d\x0d\x0a":
+        if data[at:at + 4] == b"\x0a\x0d\x0d\x0a":
             order = "<" if data[at + 8:at + 12] == b"\x4d\x3c\x2b\x1a" else ">"
             links = []
-        kind, length = struct.unpack(order + "II", data[at:at + 8])
-        if length < 12 or at + length > len(data):
-            return
+        kind, size = struct.unpack(order + "II", data[at:at + 8])
+        if size < 12 or at + size > len(data):
+            raise BadFile("ends within a block")
+        body = data[at + 8:at + size - 4]
         if kind == 1:
-            links.append(struct.unpack(order + "H", data[at + 8:at + 10])[0])
+            links.append(struct.unpack(order + "H", body[:2])[0])
         elif kind == 6:
-            interface, _, _, captured, original = struct.unpack(order + "IIIII", data[at + 8:at + 28])
-            yield links[interface], data[at + 28:at + 28 + captured], original
-        at += length
+            interface, _, _, captured, original = struct.unpack(order + "IIIII", body[:20])
+            yield links[interface], body[20:20 + captured], original
+        elif kind == 3:
+            original = struct.unpack(order + "I", body[:4])[0]
+            yield links[0], body[4:4 + original], original
+        at += size
 
 
-def read_packets(path):
+def packets_of(path):
     with open(path, "rb") as file:
         data = file.read()
+    if len(data) < 24:
+        raise BadFile("is too short")
     return read_pcapng(data) if data[:4] == b"\x0a\x0d\x0d\x0a" else read_pcap(data)
 
 
-def network_header(link, frame):
-    """Ethertype and IP packet of a frame."""
-    if link == RAW_IP:
-        return (0x0800 if frame[:1] and frame[0] >> 4 == 4 else 0x86DD), frame
-    if link == LINUX_COOKED:
-        return struct.unpack(">H", frame[14:16])[0], frame[16:]
-    if link == LINUX_COOKED_2:
-        return struct.unpack(">H", frame[0:2])[0], frame[20:]
-    if link != ETHERNET:
-        sys.exit(f"link type {link} is not supported")
-    kind, at = struct.unpack(">H", frame[12:14])[0], 14
-    while kind in (0x8100, 0x88A8):
-        kind, at = struct.unpack(">H", frame[at + 2:at + 4])[0], at + 4
-    return kind, frame[at:]
+def ip_packet(link, frame):
+    """The bytes from the IP header on, or None."""
+    if link == ETHERNET:
+        at, kind = 14, int.from_bytes(frame[12:14], "big")
+        while kind in VLAN_TYPES:
+            kind = int.from_bytes(frame[at + 2:at + 4], "big")
+            at += 4
+        return frame[at:] if kind in (0x0800, 0x86DD) else None
+    if link == COOKED:
+        return frame[16:] if frame[14:16] in (b"\x08\x00", b"\x86\xdd") else None
+    if link == COOKED2:
+        return frame[20:] if frame[:2] in (b"\x08\x00", b"\x86\xdd") else None
+    if link == NULL:
+        return frame[4:]
+    if link in (RAW, IPV4, IPV6):
+        return frame
+    raise BadFile(f"link type {link} is not known")
 
 
-def masked_ip(kind, packet):
-    """IP header with its variable fields set to ones, and what follows up to the end that the header tells; None if no UDP."""
-    if kind == 0x0800 and len(packet) >= 20 and packet[9] == 17:
-        header, total = (packet[0] & 15) * 4, struct.unpack(">H", packet[2:4])[0]
-        masked = bytearray(packet[:header])
-        masked[1] = masked[8] = 0xFF
-        masked[10:12] = b"\xff\xff"
-        return bytes(masked), packet[header:total]
-    if kind == 0x86DD and len(packet) >= 40 and packet[6] == 17:
-        total = 40 + struct.unpack(">H", packet[4:6])[0]
-        masked = bytes([packet[0] | 0x0F, 0xFF, 0xFF, 0xFF]) + packet[4:7] + b"\xff" + packet[8:40]
-        return masked, packet[40:total]
-    return None
+def split_udp(ip):
+    """(bytes of the IP header, end of the UDP datagram) of an unfragmented UDP packet, or None."""
+    if len(ip) < 28:
+        return None
+    if ip[0] >> 4 == 4:
+        header, length = (ip[0] & 15) * 4, int.from_bytes(ip[2:4], "big")
+        if ip[9] != UDP or int.from_bytes(ip[6:8], "big") & 0x3FFF or header < 20:
+            return None
+    elif ip[0] >> 4 == 6 and len(ip) >= 48:
+        header, length = 40, 40 + int.from_bytes(ip[4:6], "big")
+        if ip[6] != UDP:
+            return None
+    else:
+        return None
+    return (header, length) if header + 8 <= length else None
 
 
-def is_right(ip_header, udp):
-    masked = bytearray(udp[:-4])
-    masked[6:8] = b"\xff\xff"
-    masked[12] = 0xFF
-    wanted = struct.pack("<I", zlib.crc32(b"\xff" * 8 + ip_header + bytes(masked)))
-    return udp[-4:] == wanted
+def icrc(ip, header):
+    """Of an IP packet without its last four bytes: all that may change on the way counts as ones."""
+    masked = bytearray(ip)
+    if ip[0] >> 4 == 4:
+        for at in (1, 8, 10, 11):
+            masked[at] = 0xFF
+    else:
+        masked[0] |= 0x0F
+        masked[1:4] = b"\xff\xff\xff"
+        masked[7] = 0xFF
+    masked[header + 6:header + 8] = b"\xff\xff"
+    masked[header + 8 + 4] = 0xFF
+    return struct.pack("<I", zlib.crc32(b"\xff" * 8 + bytes(masked)))
+
+
+def is_plausible_bth(payload):
+    headers = RC_HEADERS.get(payload[0]) if len(payload) >= 16 else None
+    return bool(headers and len(payload) >= headers + 4 and len(payload) % 4 == 0 and payload[1] & 15 == 0 and
+                payload[2:4] == b"\xff\xff" and payload[4] & 0x3F == 0 and payload[8] & 0x7F == 0)
+
+
+def kind_of(payload):
+    start = RC_HEADERS.get(payload[0], len(payload))
+    if payload[start:start + 2] == INA_MAGIC and len(payload) >= start + 24:
+        return INA_KINDS.get(payload[start + 3], "unknown kind")
+    return "acknowledge" if payload[0] == 0x11 else "not ina"
+
+
+def verify(path, options, counts, kinds):
+    for number, (link, frame, original) in enumerate(packets_of(path), 1):
+        ip = ip_packet(link, frame)
+        udp = split_udp(ip) if ip is not None else None
+        if not udp:
+            counts["other"] += 1
+            continue
+        header, length = udp
+        port = int.from_bytes(ip[header + 2:header + 4], "big")
+        payload = ip[header + 8:length]
+        if port not in options.port and not (options.any_port and is_plausible_bth(payload)):
+            counts["other"] += 1
+            continue
+        counts["roce"] += 1
+        if len(payload) >= 16:
+            kinds[kind_of(payload)] += 1
+        reason = None
+        if len(frame) < original or length > len(ip):
+            reason = "the capture has not the whole packet"
+        elif len(payload) < 16:
+            reason = "too short for RoCEv2"
+        elif icrc(ip[:length - 4], header) != ip[length - 4:length]:
+            reason = f"ICRC {ip[length - 4:length].hex()} should be {icrc(ip[:length - 4], header).hex()}"
+        if reason:
+            counts["wrong"] += 1
+            print(f"{path}: packet {number}: {reason}")
 
 
 def main():
-    arguments = argparse.ArgumentParser(description="verify the ICRC of every RoCEv2 packet of a capture")
-    arguments.add_argument("--port", type=int, action="append", help="UDP port of RoCEv2 (default: 4791)")
-    arguments.add_argument("--at-least", type=int, default=1, help="fewer packets than this are a failure")
-    arguments.add_argument("file", nargs="+")
-    options = arguments.parse_args()
-    ports = set(options.port or [4791])
-    right = wrong = cut = 0
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--port", type=int, action="append", default=[4791], help="a UDP destination port of RoCEv2, besides 4791")
+    parser.add_argument("--any-port", action="store_true", help="take whatever has the BTH of a reliable connection for RoCEv2")
+    parser.add_argument("--at-least", type=int, default=1, metavar="N", help="fail if there are fewer packets (default 1)")
+    parser.add_argument("--kinds", action="store_true", help="print how many packets of each INA kind there are")
+    parser.add_argument("file", nargs="+", help="pcap or pcapng file")
+    options = parser.parse_args()
+    counts, kinds = collections.Counter(), collections.Counter()
     for path in options.file:
-        for number, (link, frame, original) in enumerate(read_packets(path), 1):
-            found = masked_ip(*network_header(link, frame))
-            if found is None or len(found[1]) < 24 or not ports & set(struct.unpack(">HH", found[1][:4])):
-                continue
-            if len(frame) < original:
-                cut += 1
-            elif is_right(*found):
-                right += 1
-            else:
-                wrong += 1
-                print(f"{path}: packet {number}: wrong ICRC")
-    print(f"{right} right, {wrong} wrong, {cut} cut short by the capture")
-    return 1 if wrong or right < options.at_least else 0
+        try:
+            verify(path, options, counts, kinds)
+        except (BadFile, OSError, struct.error, IndexError) as error:
+            sys.exit(f"verify_icrc.py: {path}: {error}")
+    print(f"roce packets {counts['roce']}, wrong {counts['wrong']}, other packets {counts['other']}")
+    if options.kinds:
+        print(", ".join(f"{kind} {count}" for kind, count in sorted(kinds.items())))
+    if counts["roce"] < options.at_least:
+        print(f"too few: {options.at_least} expected")
+        return 1
+    return 1 if counts["wrong"] else 0
 
 
 if __name__ == "__main__":

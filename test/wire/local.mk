@@ -12,7 +12,8 @@ INA_WIRE_TESTS = \
 	test/wire/roce_test \
 	test/wire/address_test \
 	test/wire/frame_test \
-	test/wire/captures_test
+	test/wire/captures_test \
+	test/wire/protocol_test
 check_PROGRAMS += $(INA_WIRE_TESTS)
 TESTS += $(INA_WIRE_TESTS)
 
@@ -47,4 +48,15 @@ test_wire_frame_test_LDADD = $(INA_WIRE_TEST_LDADD)
 test_wire_captures_test_SOURCES = test/wire/captures_test.cpp
 test_wire_captures_test_CPPFLAGS = $(INA_WIRE_TEST_CPPFLAGS)
 test_wire_captures_test_LDADD = $(INA_WIRE_TEST_LDADD)
+
+test_wire_protocol_test_SOURCES = test/wire/protocol_test.cpp test/wire/example_packets.hpp test/wire/example_packets.cpp
+test_wire_protocol_test_CPPFLAGS = $(INA_WIRE_TEST_CPPFLAGS) -DINA_PROTOCOL='"$(abs_top_srcdir)/wire/PROTOCOL.md"'
+test_wire_protocol_test_LDADD = $(INA_WIRE_TEST_LDADD)
 endif
+
+# The same packets for programs that we did not write.
+check_PROGRAMS += test/wire/write_examples
+test_wire_write_examples_SOURCES = test/wire/write_examples.cpp test/wire/example_packets.hpp test/wire/example_packets.cpp
+test_wire_write_examples_LDADD = test/support/libinatest.la wire/libinawire.la
+TESTS += test/wire/dissector_test test/support/verify_icrc_test
+EXTRA_DIST += test/wire/dissector_test test/support/verify_icrc_test test/support/verify_icrc.py

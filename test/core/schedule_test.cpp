@@ -150,6 +150,10 @@ TEST(Schedule, ALostMessageFailsItAndLeavesNoRequestBehind) {
       run.network.step();
     }
     EXPECT_TRUE(std::any_of(run.schedules.begin(), run.schedules.end(), [](const Schedule& s) { return s.has_failed(); }));
+    run.network.fail_all();
+    for (auto& schedule : run.schedules) schedule.progress();
+    EXPECT_TRUE(run.has_ended());
+    EXPECT_EQ(run.network.outstanding(), 0u);
   }
 }
 

@@ -48,6 +48,16 @@ class MessageNetwork {
     return true;
   }
 
+  // Everything that is outstanding reports failure, as when a peer has died.
+  void fail_all() {
+    for (auto& [key, channel] : channels_) {
+      for (auto* queue : {&channel.sends, &channel.receives}) {
+        for (Request* request : *queue) request->status = -1;
+        queue->clear();
+      }
+    }
+  }
+
   int fail_after = -1;  // matches from now until they report failure; -1: never
 
  private:

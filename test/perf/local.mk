@@ -19,6 +19,21 @@ test_perf_icrc_bench_CXXFLAGS = $(AM_CXXFLAGS) $(BENCHMARK_CFLAGS) $(ZLIB_CFLAGS
 test_perf_icrc_bench_LDADD = wire/libinawire.la $(BENCHMARK_LIBS) $(ZLIB_LIBS)
 endif
 
-.PHONY: perf
+.PHONY: perf perf-run
 perf: $(INA_BENCHMARKS)
 	$(top_srcdir)/test/perf/ratios --builddir $(top_builddir)
+
+# End to end, through mpirun: make perf-run.
+EXTRA_DIST += test/perf/run
+if HAVE_OMPI
+if HAVE_UCX_SOURCE
+EXTRA_PROGRAMS += test/perf/allreduce_cost
+CLEANFILES += test/perf/allreduce_cost
+test_perf_allreduce_cost_SOURCES = test/perf/allreduce_cost.cpp contrib/demo/counters.hpp contrib/demo/counters.cpp
+test_perf_allreduce_cost_CPPFLAGS = $(AM_CPPFLAGS) -DOMPI_SKIP_MPICXX $(OMPI_CPPFLAGS)
+test_perf_allreduce_cost_LDADD = $(MPI_LIBS) -ldl
+
+perf-run: all test/perf/allreduce_cost
+	INA_SRCDIR=$(abs_top_srcdir) INA_BUILDDIR=$(abs_top_builddir) $(abs_top_srcdir)/test/perf/run
+endif
+endif

@@ -1,0 +1,177 @@
+// relay_test.cpp: registration, source and destination checks, ICRC, and aggregation through the relay (PROTOCOL.md 5).
+#include <gtest/gtest.h>
+
+#include "test/softswitch/relay_world.hpp"
+
+namespace ina::test {
+namespace {
+
+using wire::RelayKind;
+using wire::RelayRefusal;
+
+class RelayTest : public ::testing::Test {
+ protected:
+  RelayWorld world_;
+  wire::UdpAddress a_ = RelayWorld::host(0), b_ = RelayWorld::host(1), c_ = RelayWorld::host(2);
+
+  static Bytes packet_to(std::uint32_t qpn) {
+    wire::Packet packet{};
+    packet.bth = {.opcode = wire::Opcode::kSendOnly, .dest_qpn = qpn, .psn = 7};
+    return encode(packet, Bytes(40, std::byte{0x5a}));
+  }
+};
+
+TEST_F(RelayTest, AnInterfaceGetsABlockAndTheInstance) {
+  const auto answer = world_.register_interface(a_, 1);
+  EXPECT_EQ(answer, (wire::RelayMessage{.kind = RelayKind::kRegistered, .block = 1, .nonce = 1, .instance = RelayWorld::kInstance}));
+  EXPECT_EQ(world_.outbox.all[0].to, a_);
+  EXPECT_TRUE(wire::IcrcFlow(world_.own, a_).is_valid(world_.outbox.all[0].bytes));
+  EXPECT_EQ(world_.register_interface(a_, 1).block, 1) << "the repetition gets the same answer";
+  EXPECT_EQ(world_.register_interface(a_, 1, 1).block, 1);
+  EXPECT_EQ(world_.register_interface(b_, 2).block, 2);
+  EXPECT_EQ(world_.relay.interfaces(), 2u);
+}
+
+TEST_F(RelayTest, ABlockOfAnotherIsRefused) {
+  (void)world_.register_interface(a_, 1);
+  const auto answer = world_.register_interface(b_, 2, 1);
+  EXPECT_EQ(answer.kind, RelayKind::kRefused);
+  EXPECT_EQ(answer.reason, RelayRefusal::kTaken);
+  EXPECT_EQ(world_.register_interface(b_, 1, 1).reason, RelayRefusal::kTaken) << "nor for its nonce from elsewhere";
+  EXPECT_EQ(world_.register_interface(a_, 1, 2).reason, RelayRefusal::kTaken) << "nor a second one";
+  EXPECT_EQ(world_.relay.counters().refused, 3u);
+}
+
+TEST_F(RelayTest, AfterARestartAnInterfaceGetsItsBlockAgain) {
+  EXPECT_EQ(world_.register_interface(a_, 1, 700).block, 700);
+  EXPECT_EQ(world_.register_interface(b_, 2).block, 1);
+}
+
+TEST_F(RelayTest, AnAddressWithANewNonceIsANewInterface) {
+  world_.register_members(2);
+  EXPECT_EQ(world_.register_interface(a_, 77).block, 3);
+  EXPECT_EQ(world_.relay.interfaces(), 2u);
+  world_.receive(b_, packet_to(1 * 4096 + 1));
+  EXPECT_EQ(world_.relay.counters().no_such_qpn, 1u) << "the old block is nobody's";
+}
+
+TEST_F(RelayTest, BlocksAreUsedAgainOnlyWhenAllWereUsed) {
+  const auto host = [](std::uint32_t n) {
+    wire::UdpAddress at = address("10.1.0.0:4791");
+    at.ip[2] = static_cast<std::uint8_t>(n >> 8);
+    at.ip[3] = static_cast<std::uint8_t>(n);
+    return at;
+  };
+  for (std::uint32_t n = 0; n < 4095; ++n) ASSERT_EQ(world_.register_interface(host(n), n).block, n + 1);
+  EXPECT_EQ(world_.register_interface(host(5000), 5000).reason, RelayRefusal::kNoBlock);
+  world_.now += std::chrono::seconds(59);
+  for (std::uint32_t n = 0; n < 4095; ++n) {
+    if (n != 41) (void)world_.register_interface(host(n), n);
+  }
+  EXPECT_EQ(world_.register_interface(host(5000), 5000).reason, RelayRefusal::kNoBlock);
+  world_.now += std::chrono::seconds(1);
+  EXPECT_EQ(world_.register_interface(host(5000), 5000).block, 42) << "silent for 60 s";
+  world_.receive(host(9), RelayWorld::message({.kind = RelayKind::kUnregister, .nonce = 9}));
+  EXPECT_TRUE(world_.outbox.all.empty());
+  EXPECT_EQ(world_.register_interface(host(5001), 5001).block, 10);
+}
+
+TEST_F(RelayTest, OnlyTheOwnerUnregisters) {
+  world_.register_members(2);
+  world_.receive(a_, RelayWorld::message({.kind = RelayKind::kUnregister, .nonce = 4711}));
+  world_.receive(c_, RelayWorld::message({.kind = RelayKind::kUnregister, .nonce = 100}));
+  EXPECT_EQ(world_.relay.interfaces(), 2u);
+  world_.receive(a_, RelayWorld::message({.kind = RelayKind::kUnregister, .nonce = 100}));
+  EXPECT_EQ(world_.relay.interfaces(), 1u);
+}
+
+TEST_F(RelayTest, BadMessagesAreCounted) {
+  world_.receive(a_, RelayWorld::message({.kind = RelayKind::kRegister, .nonce = 1}, 0x1234));
+  Bytes garbled = RelayWorld::message({.kind = RelayKind::kRegister, .nonce = 1});
+  garbled[wire::kBthBytes + wire::kDethBytes + 3] = std::byte{99};
+  world_.receive(a_, garbled);
+  EXPECT_EQ(world_.relay.counters().bad_message, 2u);
+  world_.receive_as_is(a_, RelayWorld::message({.kind = RelayKind::kRegister, .nonce = 1}));
+  EXPECT_EQ(world_.relay.counters().bad_icrc, 1u);
+  EXPECT_EQ(world_.relay.interfaces(), 0u);
+}
+
+TEST_F(RelayTest, AnUnknownVersionIsToldSo) {
+  Bytes newer = RelayWorld::message({.kind = RelayKind::kRegister, .nonce = 0xabcdef});
+  newer[wire::kBthBytes + wire::kDethBytes + 2] = std::byte{2};
+  world_.receive(a_, newer);
+  ASSERT_EQ(world_.outbox.all.size(), 1u);
+  const auto answer = wire::decode_relay_message(wire::decode_packet(world_.outbox.all[0].bytes)->payload);
+  EXPECT_EQ(answer->reason, RelayRefusal::kUnknownVersion);
+  EXPECT_EQ(answer->nonce, 0xabcdefu);
+}
+
+TEST_F(RelayTest, PacketsAreForwardedByDestQpWithAFreshIcrc) {
+  world_.register_members(2);
+  const Bytes sent = packet_to(2 * 4096 + 17);
+  world_.receive(a_, sent);
+  ASSERT_EQ(world_.outbox.all.size(), 1u);
+  const auto& out = world_.outbox.all[0];
+  EXPECT_EQ(out.to, b_);
+  EXPECT_TRUE(wire::IcrcFlow(world_.own, b_).is_valid(out.bytes));
+  EXPECT_TRUE(std::equal(sent.begin(), sent.end() - 4, out.bytes.begin())) << "nothing but the ICRC changes";
+  EXPECT_EQ(world_.relay.counters().forwarded, 1u);
+}
+
+TEST_F(RelayTest, StrangersAndWrongDestinationsAreDroppedAndCounted) {
+  world_.register_members(2);
+  world_.receive(c_, packet_to(2 * 4096));
+  EXPECT_EQ(world_.relay.counters().not_registered, 1u);
+  world_.receive(a_, packet_to(3 * 4096));
+  world_.receive(a_, packet_to(17));
+  EXPECT_EQ(world_.relay.counters().no_such_qpn, 2u);
+  world_.receive_as_is(a_, packet_to(2 * 4096));
+  EXPECT_EQ(world_.relay.counters().bad_icrc, 1u);
+  for (std::size_t size = 0; size < 16; ++size) world_.receive_as_is(a_, Bytes(size));
+  EXPECT_EQ(world_.relay.counters().undecodable, 16u);
+  EXPECT_TRUE(world_.outbox.all.empty());
+}
+
+TEST_F(RelayTest, ASumCrossesTheRelay) {
+  const Ring ring;
+  world_.start(ring);
+  EXPECT_EQ(world_.bound, (std::vector<std::uint32_t>{17, 17, 17, 17}));
+  world_.receive(a_, ring.contribution(0, ring.spec.first_seq, lanes_of<std::int32_t>({1, 2})));
+  EXPECT_TRUE(world_.outbox.all.empty());
+  world_.receive(b_, ring.contribution(1, ring.spec.first_seq, lanes_of<std::int32_t>({10, 20})));
+  ASSERT_EQ(world_.outbox.all.size(), 2u);
+  for (std::uint16_t i = 0; i < 2; ++i) {
+    const auto& out = world_.outbox.all[i];
+    EXPECT_EQ(out.to, RelayWorld::host(static_cast<std::uint16_t>(1 - i)));
+    EXPECT_TRUE(wire::IcrcFlow(world_.own, out.to).is_valid(out.bytes));
+    const auto packet = wire::decode_packet(out.bytes);
+    EXPECT_EQ(wire::decode_payload(packet->payload)->kind, wire::Kind::kResult);
+    const auto lanes = packet->payload.subspan(wire::kHeaderBytes, 8);
+    EXPECT_TRUE(std::ranges::equal(lanes, lanes_of<std::int32_t>({11, 22})));
+  }
+}
+
+TEST_F(RelayTest, AMemberThatHasGoneGetsNoResultAndItsBlocksNewOwnerNeither) {
+  const Ring ring;
+  world_.start(ring);
+  world_.receive(b_, RelayWorld::message({.kind = RelayKind::kUnregister, .nonce = 101}));
+  EXPECT_EQ(world_.register_interface(c_, 5, 2).block, 2);
+  world_.receive(a_, ring.contribution(0, ring.spec.first_seq, lanes_of<std::int32_t>({1, 2})));
+  EXPECT_EQ(world_.aggregator.drops()[static_cast<std::size_t>(aggregator::Drop::kWrongDestination)], 1u);
+  world_.receive(c_, ring.contribution(1, ring.spec.first_seq, lanes_of<std::int32_t>({1, 2})));
+  EXPECT_EQ(world_.aggregator.drops()[static_cast<std::size_t>(aggregator::Drop::kForeignSource)], 1u);
+  EXPECT_TRUE(world_.outbox.all.empty());
+}
+
+TEST_F(RelayTest, Ipv6WorksTheSame) {
+  const auto own = address("[fd00::1]:5050"), from = address("[fd00::2]:6000");
+  softswitch::Relay relay(world_.aggregator, world_.outbox, {.own = own, .instance = 1}, [](std::uint32_t) {});
+  Bytes bytes = RelayWorld::message({.kind = RelayKind::kRegister, .nonce = 1});
+  wire::IcrcFlow(from, own).seal(bytes);
+  relay.receive(from, bytes, {});
+  ASSERT_EQ(world_.outbox.all.size(), 1u);
+  EXPECT_TRUE(wire::IcrcFlow(own, from).is_valid(world_.outbox.all[0].bytes));
+}
+
+}  // namespace
+}  // namespace ina::test

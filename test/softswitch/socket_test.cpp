@@ -1,0 +1,129 @@
+// socket_test.cpp: the data port and the listening sockets on loopback.
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include "switch/softswitch/datagram_port.hpp"
+#include "switch/softswitch/listening.hpp"
+#include "test/aggregator/ring.hpp"
+
+namespace ina::test {
+namespace {
+
+using softswitch::DatagramPort;
+using softswitch::Descriptor;
+using softswitch::Listening;
+using softswitch::open_listening;
+using softswitch::SetupError;
+
+void wait_readable(int fd) {
+  pollfd waiting{.fd = fd, .events = POLLIN, .revents = 0};
+  ASSERT_EQ(::poll(&waiting, 1, 5000), 1);
+}
+
+std::string error_of(const std::string& listen, const std::string& data = "127.0.0.1:0") {
+  try {
+    (void)open_listening(listen, data);
+  } catch (const SetupError& error) {
+    return error.what();
+  }
+  return "none";
+}
+
+class TemporaryFolder {
+ public:
+  TemporaryFolder() { EXPECT_NE(::mkdtemp(path_.data()), nullptr); }
+  ~TemporaryFolder() {
+    (void)::unlink((path() + "/s").c_str());
+    (void)::rmdir(path_.c_str());
+  }
+  [[nodiscard]] std::string path() const { return path_; }
+
+ private:
+  std::string path_ = ::testing::TempDir() + "ina-socket-test-XXXXXX";
+};
+
+TEST(DatagramPort, BatchesCrossWhole) {
+  Listening here = open_listening("127.0.0.1:0", ""), there = open_listening("127.0.0.1:0", "");
+  DatagramPort sender(std::move(here.data)), receiver(std::move(there.data));
+  const Bytes head(52, std::byte{1}), body(4000, std::byte{2}), tail(8, std::byte{3});
+  for (int i = 0; i < 100; ++i) {
+    const Bytes short_lived = head;
+    sender.send(there.data_address, {.head = short_lived, .body = body, .tail = std::span(tail).first(8)});
+  }
+  sender.flush();
+  EXPECT_EQ(sender.counters().datagrams_out, 100u);
+  EXPECT_EQ(sender.counters().send_calls, 2u);
+  std::size_t count = 0;
+  while (count < 100) {
+    wait_readable(receiver.fd());
+    count += receiver.receive([&](const wire::UdpAddress& from, std::span<std::byte> bytes) {
+      EXPECT_EQ(from, here.data_address);
+      ASSERT_EQ(bytes.size(), 4060u);
+      EXPECT_EQ(bytes[51], std::byte{1});
+      EXPECT_EQ(bytes[52], std::byte{2});
+      EXPECT_EQ(bytes[4059], std::byte{3});
+    });
+  }
+  EXPECT_EQ(receiver.receive([](auto&&, auto&&) { FAIL(); }), 0u);
+  EXPECT_EQ(receiver.counters().receive_calls_empty, 1u);
+}
+
+TEST(DatagramPort, ADatagramThatCannotBeSentIsCountedAndTheOthersGo) {
+  Listening here = open_listening("127.0.0.1:0", ""), there = open_listening("127.0.0.1:0", "");
+  DatagramPort sender(std::move(here.data));
+  const Bytes body(100);
+  wire::UdpAddress nowhere = there.data_address;
+  nowhere.port = 0;
+  sender.send(there.data_address, {.head = {}, .body = body, .tail = {}});
+  sender.send(nowhere, {.head = {}, .body = body, .tail = {}});
+  sender.send(there.data_address, {.head = {}, .body = body, .tail = {}});
+  sender.flush();
+  EXPECT_EQ(sender.counters().datagrams_out, 2u);
+  EXPECT_EQ(sender.counters().not_sent, 1u);
+}
+
+TEST(Listening, PortZeroIsOneNumberForBoth) {
+  const Listening listening = open_listening("127.0.0.1:0", "");
+  EXPECT_NE(listening.data_address.port, 0);
+  EXPECT_EQ(listening.manager_text, listening.data_address.text());
+}
+
+TEST(Listening, WrongAddressesAreClearErrors) {
+  EXPECT_NE(error_of("nonsense").find("HOST:PORT"), std::string::npos);
+  EXPECT_NE(error_of("127.0.0.1:").find("HOST:PORT"), std::string::npos);
+  EXPECT_NE(error_of("127.0.0.1:x").find("is no port"), std::string::npos);
+  EXPECT_NE(error_of("127.0.0.1:70000").find("is no port"), std::string::npos);
+  EXPECT_NE(error_of("0.0.0.0:0").find("name one address"), std::string::npos);
+  EXPECT_NE(error_of("[::]:0").find("name one address"), std::string::npos);
+  EXPECT_NE(error_of("192.0.2.1:0").find("cannot bind udp 192.0.2.1:0"), std::string::npos);
+  EXPECT_NE(error_of("no-such-host.invalid:1").find("cannot resolve"), std::string::npos);
+  const Listening taken = open_listening("127.0.0.1:0", "");
+  EXPECT_NE(error_of(taken.manager_text).find("Address already in use"), std::string::npos);
+}
+
+TEST(Listening, AStaleSocketIsReplacedALiveOneIsNot) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/s";
+  {
+    const Listening first = open_listening("unix:" + path, "127.0.0.1:0");
+    EXPECT_EQ(first.manager_text, "unix:" + path);
+    EXPECT_NE(error_of("unix:" + path).find("is served by another process"), std::string::npos);
+  }
+  const Listening second = open_listening("unix:" + path, "127.0.0.1:0");
+  EXPECT_NE(second.data_address.port, 0);
+}
+
+TEST(Listening, WrongPathsAreClearErrors) {
+  const TemporaryFolder folder;
+  EXPECT_NE(error_of("unix:").find("1 to 107 bytes"), std::string::npos);
+  EXPECT_NE(error_of("unix:" + std::string(200, 'x')).find("1 to 107 bytes"), std::string::npos);
+  EXPECT_NE(error_of("unix:" + folder.path()).find("is no socket"), std::string::npos);
+  EXPECT_NE(error_of("unix:" + folder.path() + "/no/s").find("No such file"), std::string::npos);
+  EXPECT_NE(error_of("unix:" + folder.path() + "/s", "x").find("HOST:PORT"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace ina::test

@@ -5,6 +5,8 @@ check_LTLIBRARIES += test/core/libinacoretest.la
 test_core_libinacoretest_la_SOURCES = \
 	test/core/stream_world.hpp test/core/vectors.hpp \
 	test/support/memory_network.hpp test/support/memory_network.cpp \
+	test/support/fake_manager.hpp test/support/fake_manager.cpp \
+	test/support/job.hpp test/support/job.cpp \
 	test/support/message_network.hpp
 test_core_libinacoretest_la_CPPFLAGS = $(AM_CPPFLAGS) $(GTEST_CFLAGS)
 test_core_libinacoretest_la_LIBADD = ompi_coll_ina/core/libinacore.la
@@ -35,6 +37,11 @@ check_PROGRAMS += test/core/ring_address_test
 TESTS += test/core/ring_address_test
 test_core_ring_address_test_SOURCES = test/core/ring_address_test.cpp
 test_core_ring_address_test_LDADD = $(ina_core_test_ldadd)
+
+check_PROGRAMS += test/core/decisions_test
+TESTS += test/core/decisions_test
+test_core_decisions_test_SOURCES = test/core/decisions_test.cpp
+test_core_decisions_test_LDADD = $(ina_core_test_ldadd)
 
 check_PROGRAMS += test/core/schedule_test
 TESTS += test/core/schedule_test

@@ -49,3 +49,17 @@ test_core_schedule_test_SOURCES = test/core/schedule_test.cpp
 test_core_schedule_test_LDADD = $(ina_core_test_ldadd)
 endif
 endif
+
+# The fabric over UCX, with the transport that this tree builds.
+if HAVE_UCX
+if HAVE_UCX_SOURCE
+if HAVE_GTEST
+check_PROGRAMS += test/core/uct_fabric_test
+TESTS += test/core/uct_fabric_test
+test_core_uct_fabric_test_SOURCES = test/core/uct_fabric_test.cpp test/core/softswitch_process.hpp test/core/softswitch_process.cpp
+test_core_uct_fabric_test_LDADD = ucx_tl/libuct_ina.la $(ina_core_test_ldadd)
+# Nothing of the transport is called by name: UCX finds it once it is loaded.
+test_core_uct_fabric_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--no-as-needed
+endif
+endif
+endif

@@ -17,6 +17,11 @@ endif
 test_perf_icrc_bench_SOURCES = test/perf/icrc_bench.cpp
 test_perf_icrc_bench_CXXFLAGS = $(AM_CXXFLAGS) $(BENCHMARK_CFLAGS) $(ZLIB_CFLAGS)
 test_perf_icrc_bench_LDADD = wire/libinawire.la $(BENCHMARK_LIBS) $(ZLIB_LIBS)
+
+INA_BENCHMARKS += test/perf/aggregator_bench
+test_perf_aggregator_bench_SOURCES = test/perf/aggregator_bench.cpp
+test_perf_aggregator_bench_CXXFLAGS = $(AM_CXXFLAGS) $(BENCHMARK_CFLAGS)
+test_perf_aggregator_bench_LDADD = switch/aggregator/libinaaggregator.la $(BENCHMARK_LIBS)
 endif
 
 .PHONY: perf perf-run

@@ -7,6 +7,7 @@ include test/engine/local.mk
 include test/aggregator/local.mk
 include test/softswitch/local.mk
 include test/manager/local.mk
+include test/scenario/local.mk
 include test/core/local.mk
 include test/mpi/local.mk
 include test/fuzz/local.mk

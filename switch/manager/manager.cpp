@@ -5,8 +5,9 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-#include <array>
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <system_error>
 
 #include "switch/manager/answer.hpp"
@@ -145,7 +146,7 @@ void Manager::refuse(UniqueFd socket) {
 }
 
 void Manager::pause_listeners(int error) {
-  if (!listeners_resume_) log(LogLevel::kWarn, "cannot accept a connection: " + std::generic_category().message(error));
+  if (!listeners_resume_) log(LogLevel::kWarn, std::string("cannot accept a connection: ") + std::strerror(error));
   listeners_resume_ = settings_.clock() + kListenerPause;
   for (std::size_t i = 0; i < listeners_.size(); ++i) {
     epoll_event event{.events = 0, .data = {.u64 = i}};

@@ -45,3 +45,13 @@ endif
 test_fuzz_fuzz_frame_SOURCES = test/fuzz/fuzz_frame.cpp
 test_fuzz_fuzz_frame_LDADD = wire/libinawire.la
 test_fuzz_fuzz_frame_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
+
+check_PROGRAMS += test/fuzz/replay_manager_line
+test_fuzz_replay_manager_line_SOURCES = test/fuzz/fuzz_manager_line.cpp test/fuzz/replay.cpp
+test_fuzz_replay_manager_line_LDADD = switch/manager/libinamanager.la wire/libinawire.la
+if FUZZERS
+noinst_PROGRAMS += test/fuzz/fuzz_manager_line
+endif
+test_fuzz_fuzz_manager_line_SOURCES = test/fuzz/fuzz_manager_line.cpp
+test_fuzz_fuzz_manager_line_LDADD = switch/manager/libinamanager.la wire/libinawire.la
+test_fuzz_fuzz_manager_line_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer

@@ -1,12 +1,8 @@
-#include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/un.h>
-#include <netinet/in.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <memory>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -16,7 +12,7 @@
 
 #include "switch/manager/manager.hpp"
 #include "test/manager/fake_switch.hpp"
-#include "test/manager/virtual_settings.hpp"
+#include "test/manager/manager_bench.hpp"
 
 namespace ina::manager {
 namespace {
@@ -24,91 +20,14 @@ namespace {
 using nlohmann::json;
 using std::chrono::milliseconds;
 
-constexpr const char* kHello = "{\"ina\":1,\"hello\":{\"client\":\"c\",\"host\":\"n1\",\"pid\":7}}\n";
 constexpr const char* kOpen = "{\"id\":1,\"request\":\"open\",\"members\":2,\"window\":16,\"payload\":1024}\n";
-constexpr const char* kStatus = "{\"id\":2,\"request\":\"status\"}\n";
 
-// A listening socket of an address that the kernel chooses.
-[[nodiscard]] int listening(int family) {
-  const int fd = socket(family, SOCK_STREAM, 0);
-  sockaddr_storage address{};
-  address.ss_family = static_cast<sa_family_t>(family);
-  socklen_t size = sizeof(sa_family_t);  // UNIX: an abstract name
-  if (family == AF_INET) {
-    reinterpret_cast<sockaddr_in&>(address).sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    size = sizeof(sockaddr_in);
-  }
-  EXPECT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&address), size), 0);
-  EXPECT_EQ(listen(fd, 128), 0);
-  return fd;
-}
-
-class ManagerTest : public ::testing::Test {
+class ManagerTest : public ::testing::Test, protected ManagerBench {
  protected:
-  void start(int family = AF_UNIX) {
-    manager = std::make_unique<Manager>(fake, settings);
-    const int fd = listening(family);
-    size = sizeof address;
-    ASSERT_EQ(getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size), 0);
-    manager->add_listener(fd);
-  }
-  // Serves until there is nothing to do.
-  void serve() {
-    pollfd ready{.fd = manager->fd(), .events = POLLIN, .revents = 0};
-    for (int turn = 0; poll(&ready, 1, 0) == 1; ++turn) {
-      ASSERT_LT(turn, 10000) << "the manager spins";
-      manager->run_ready();
-    }
-  }
-  [[nodiscard]] UniqueFd connected() {
-    UniqueFd fd(socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK, 0));
-    const int rc = connect(fd.get(), reinterpret_cast<sockaddr*>(&address), size);
-    EXPECT_TRUE(rc == 0 || errno == EINPROGRESS);
-    serve();
-    return fd;
-  }
-  static void put(const UniqueFd& fd, std::string_view bytes) {
-    while (!bytes.empty()) {
-      const ssize_t sent = ::send(fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
-      if (sent <= 0) return;
-      bytes.remove_prefix(static_cast<std::size_t>(sent));
-    }
-  }
-  // What has come; is_closed is set at the end of the stream.
-  [[nodiscard]] std::string get(const UniqueFd& fd) {
-    serve();
-    std::string text;
-    char bytes[4096];
-    is_closed = false;
-    for (;;) {
-      const ssize_t got = recv(fd.get(), bytes, sizeof bytes, 0);
-      if (got > 0) {
-        text.append(bytes, static_cast<std::size_t>(got));
-      } else {
-        is_closed = got == 0 || errno != EAGAIN;
-        return text;
-      }
-    }
-  }
-  [[nodiscard]] json ask(const UniqueFd& fd, std::string_view line) {
-    put(fd, line);
-    const std::string text = get(fd);
-    EXPECT_FALSE(text.empty());
-    return text.empty() ? json() : json::parse(text.substr(0, text.find('\n')));
-  }
-  void pass(milliseconds duration) {
-    time.now += duration;
-    manager->on_time(time.now);
-    serve();
-  }
+  ~ManagerTest() override { manager.reset(); }
+  void start(int family = AF_UNIX) { ManagerBench::start(fake, family); }
 
   FakeSwitch fake;
-  VirtualSettings time;
-  ManagerSettings settings = time.settings();
-  std::unique_ptr<Manager> manager;
-  sockaddr_storage address{};
-  socklen_t size = 0;
-  bool is_closed = false;
 };
 
 TEST_F(ManagerTest, ServesTcpAndUnixTheSame) {

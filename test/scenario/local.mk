@@ -1,0 +1,8 @@
+if HAVE_GTEST
+check_PROGRAMS += test/scenario/group_life_test
+TESTS += test/scenario/group_life_test
+test_scenario_group_life_test_SOURCES = test/scenario/group_life_test.cpp test/scenario/ring.hpp
+test_scenario_group_life_test_CPPFLAGS = $(AM_CPPFLAGS) $(GTEST_CFLAGS)
+test_scenario_group_life_test_LDADD = switch/manager/libinamanager.la switch/aggregator/libinaaggregator.la wire/libinawire.la \
+	$(GTEST_LIBS) -lgtest_main
+endif

@@ -6,6 +6,7 @@ include test/wire/local.mk
 include test/engine/local.mk
 include test/aggregator/local.mk
 include test/softswitch/local.mk
+include test/vectors/local.mk
 include test/manager/local.mk
 include test/scenario/local.mk
 include test/core/local.mk

@@ -10,7 +10,7 @@ namespace {
 uct_ina_iface_t* iface_of(uct_iface_h iface) { return reinterpret_cast<uct_ina_iface_t*>(iface); }
 
 ucs_config_field_t iface_config_table[] = {
-    {"", "", nullptr, ucs_offsetof(uct_ina_iface_config_t, super), UCS_CONFIG_TYPE_TABLE(uct_iface_config_table)},
+    {"", "MAX_NUM_EPS=4096", nullptr, ucs_offsetof(uct_ina_iface_config_t, super), UCS_CONFIG_TYPE_TABLE(uct_iface_config_table)},
 
     {"RELAY", "",
      "HOST:PORT of a relay (ina-softswitch) that all packets go through.\n"

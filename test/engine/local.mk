@@ -1,1 +1,42 @@
-# test/engine
+# test/engine: the RoCEv2 engine of the transport, and the transport through UCX's public interface.
+if HAVE_GTEST
+INA_ENGINE_TESTS = \
+	test/engine/engine_model_test \
+	test/engine/engine_test \
+	test/engine/engine_thread_test \
+	test/engine/memory_table_test \
+	test/engine/relay_client_test \
+	test/engine/requester_test \
+	test/engine/responder_test
+check_PROGRAMS += $(INA_ENGINE_TESTS)
+TESTS += $(INA_ENGINE_TESTS)
+INA_ENGINE_TEST_LDADD = ucx_tl/engine/libinaengine.la $(GTEST_LIBS) -lgtest_main
+
+test_engine_engine_model_test_SOURCES = test/engine/engine_model_test.cpp test/engine/test_network.hpp
+test_engine_engine_model_test_LDADD = $(INA_ENGINE_TEST_LDADD)
+test_engine_engine_test_SOURCES = test/engine/engine_test.cpp test/engine/test_network.hpp
+test_engine_engine_test_LDADD = $(INA_ENGINE_TEST_LDADD)
+test_engine_engine_thread_test_SOURCES = test/engine/engine_thread_test.cpp test/engine/test_network.hpp
+test_engine_engine_thread_test_LDADD = $(INA_ENGINE_TEST_LDADD) -lpthread
+test_engine_memory_table_test_SOURCES = test/engine/memory_table_test.cpp
+test_engine_memory_table_test_LDADD = $(INA_ENGINE_TEST_LDADD) -lpthread
+test_engine_relay_client_test_SOURCES = test/engine/relay_client_test.cpp test/engine/test_network.hpp
+test_engine_relay_client_test_LDADD = $(INA_ENGINE_TEST_LDADD)
+test_engine_requester_test_SOURCES = test/engine/requester_test.cpp test/engine/raw_peer.hpp test/engine/test_network.hpp
+test_engine_requester_test_LDADD = $(INA_ENGINE_TEST_LDADD)
+test_engine_responder_test_SOURCES = test/engine/responder_test.cpp test/engine/raw_peer.hpp test/engine/test_network.hpp
+test_engine_responder_test_LDADD = $(INA_ENGINE_TEST_LDADD)
+
+if HAVE_UCX_SOURCE
+check_PROGRAMS += test/engine/uct_ina_test
+TESTS += test/engine/uct_ina_test
+test_engine_uct_ina_test_SOURCES = test/engine/uct_ina_test.cpp
+test_engine_uct_ina_test_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CFLAGS)
+test_engine_uct_ina_test_LDADD = ucx_tl/libuct_ina.la $(UCX_LIBS) $(GTEST_LIBS) -lgtest_main
+endif
+endif
+
+EXTRA_DIST += test/engine/perftest
+if HAVE_UCX_SOURCE
+TESTS += test/engine/perftest
+endif

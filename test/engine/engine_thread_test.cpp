@@ -1,0 +1,86 @@
+// engine_thread_test.cpp: ticks from a second thread while the first one reads what arrives without a lock.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <mutex>
+#include <thread>
+
+#include "test/engine/test_network.hpp"
+
+namespace ina::engine::test {
+namespace {
+
+// Ticks both engines from a second thread, under a lock as UCX's asynchronous context has one.
+class Ticker {
+ public:
+  explicit Ticker(Pair& pair) : pair_(pair), thread_([this] { run(); }) {}
+  ~Ticker() {
+    stop_ = true;
+    thread_.join();
+  }
+  std::mutex mutex;
+
+ private:
+  void run() {
+    while (!stop_) {
+      {
+        const std::lock_guard lock(mutex);
+        pair_.a.engine.tick();
+        pair_.b.engine.tick();
+        pair_.clock.advance(5 * kMicrosecond);
+      }
+      std::this_thread::yield();  // an unfair mutex would be taken again at once
+    }
+  }
+  Pair& pair_;
+  std::atomic<bool> stop_{false};
+  std::thread thread_;
+};
+
+TEST(EngineThreads, TrailerIsSeenAfterEverythingBeforeIt) {
+  constexpr std::uint32_t kRounds = 300;
+  constexpr std::size_t kBytes = 512;
+  Pair pair;
+  Ticker ticker(pair);
+  auto* const trailer = reinterpret_cast<std::uint32_t*>(pair.b.area.data() + kBytes - 4);
+  std::vector<std::byte> source(kBytes);
+  for (std::uint32_t round = 1; round <= kRounds; ++round) {
+    std::fill(source.begin(), source.end() - 4, static_cast<std::byte>(round));
+    std::memcpy(source.data() + kBytes - 4, &round, 4);
+    const std::size_t completed = pair.a.completions.size();
+    {
+      const std::lock_guard lock(ticker.mutex);
+      ASSERT_EQ(pair.a.engine.post(*pair.qp_a, pair.write(source, 0, &pair)), PostStatus::kPosted);
+    }
+    while (__atomic_load_n(trailer, __ATOMIC_ACQUIRE) != round) std::this_thread::yield();
+    ASSERT_TRUE(std::equal(source.begin(), source.end(), pair.b.area.begin())) << round;
+    while (pair.a.completions.size() == completed) {
+      const std::lock_guard lock(ticker.mutex);
+      pair.a.engine.report(pair.a);
+    }
+  }
+}
+
+TEST(EngineThreads, RegistrationIsSafeWhileTicksReceive) {
+  Pair pair;
+  Ticker ticker(pair);
+  std::vector<std::byte> source(100);
+  std::vector<std::byte> other(100);
+  for (int i = 0; i < 500; ++i) {
+    const auto rkey = pair.b.memory.add(other.data(), other.size());
+    ASSERT_TRUE(rkey);
+    {
+      const std::lock_guard lock(ticker.mutex);
+      ASSERT_EQ(pair.a.engine.post(*pair.qp_a, pair.write(source, 0, &pair)), PostStatus::kPosted);
+      pair.a.engine.report(pair.a);
+    }
+    ASSERT_TRUE(pair.b.memory.remove(*rkey));
+    while (pair.a.completions.size() + 100 < static_cast<std::size_t>(i)) {
+      const std::lock_guard lock(ticker.mutex);
+      pair.a.engine.report(pair.a);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace ina::engine::test

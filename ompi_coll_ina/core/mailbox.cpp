@@ -4,16 +4,24 @@
 #include <atomic>
 #include <bit>
 #include <cassert>
-#include <cstring>
 
-#include "wire/bytes.hpp"
 #include "wire/limits.hpp"
 
 namespace ina::core {
 namespace {
 
-constexpr std::uint32_t to_big_endian(std::uint32_t value) noexcept {
-  return std::endian::native == std::endian::big ? value : wire::byte_swapped(value);
+// A place's last 8 bytes: the last lanes and the trailer.
+using LastWord = std::array<std::byte, sizeof(std::uint64_t)>;
+
+std::uint32_t trailer_of(std::uint64_t word) noexcept {
+  const auto bytes = std::bit_cast<LastWord>(word);
+  return wire::decode_trailer(std::span(bytes).last<wire::kTrailerBytes>());
+}
+
+std::uint64_t word_with_trailer(std::uint32_t seq) noexcept {
+  LastWord bytes{};
+  wire::encode_trailer(seq, std::span(bytes).last<wire::kTrailerBytes>());
+  return std::bit_cast<std::uint64_t>(bytes);
 }
 
 Arrival judge(const ExpectedResult& expected, std::span<const std::byte, wire::kHeaderBytes> bytes) noexcept {
@@ -34,22 +42,24 @@ Mailbox::Mailbox(std::span<std::byte> memory, std::uint32_t place_bytes) noexcep
   assert(wire::is_power_of_two(place_bytes) && wire::is_power_of_two(memory.size() / place_bytes));
 }
 
-// The trailer is the last 4 bytes of its place: places are powers of two, so it is aligned and one load sees all of it or nothing.
-std::uint32_t& Mailbox::trailer(std::uint32_t place) const noexcept {
-  return *reinterpret_cast<std::uint32_t*>(base_ + (static_cast<std::size_t>(place) + 1) * place_bytes_ - wire::kTrailerBytes);
+// Places are powers of two, so this is an aligned word: one load sees all of the trailer or nothing. It is the word that the ina transport stores last
+// (accesses of one size: atomic accesses of different sizes have no defined order in C++).
+std::uint64_t& Mailbox::last_word(std::uint32_t place) const noexcept {
+  return *reinterpret_cast<std::uint64_t*>(base_ + (static_cast<std::size_t>(place) + 1) * place_bytes_ - sizeof(std::uint64_t));
 }
 
 void Mailbox::poison(std::uint32_t first_seq) noexcept {
   for (std::uint32_t i = 0; i < places(); ++i) {
     const std::uint32_t stale = first_seq - places() + i;  // first_seq is a multiple of 2W, so seq first_seq + i stands in place i
-    std::atomic_ref(trailer(i)).store(to_big_endian(stale), std::memory_order_relaxed);
+    std::atomic_ref(last_word(i)).store(word_with_trailer(stale), std::memory_order_relaxed);
   }
 }
 
 // Acquire: header and lanes were written before the trailer, so a trailer that is seen vouches for them. Nobody overwrites the place
 // before this member has contributed seq + W, which it does only after it has taken seq: what is read here does not change meanwhile.
 Arrival Mailbox::look(const ExpectedResult& expected) const noexcept {
-  if (std::atomic_ref(trailer(place(expected.seq))).load(std::memory_order_acquire) != to_big_endian(expected.seq)) return Arrival::kNothing;
+  const std::uint64_t last = std::atomic_ref(last_word(place(expected.seq))).load(std::memory_order_acquire);
+  if (trailer_of(last) != expected.seq) return Arrival::kNothing;
   const std::byte* at = base_ + offset(expected.seq, wire::kFramingBytes + expected.length);
   return judge(expected, std::span<const std::byte, wire::kHeaderBytes>(at, wire::kHeaderBytes));
 }

@@ -49,7 +49,7 @@ class Mailbox {
   }
 
  private:
-  [[nodiscard]] std::uint32_t& trailer(std::uint32_t place) const noexcept;
+  [[nodiscard]] std::uint64_t& last_word(std::uint32_t place) const noexcept;
 
   std::byte* base_;
   std::size_t place_bytes_;

@@ -26,16 +26,17 @@ wire::Header header(std::uint32_t seq, std::uint16_t length = 64) {
   return {.kind = wire::Kind::kResult, .op = wire::Op::kSum, .lane_type = wire::LaneType::kUint64, .contributions = 2, .group = 3, .epoch = 4, .seq = seq, .member = 1, .length = length};
 }
 
-// Writes a packet as a transport does: the trailer last, with release semantics. Every lane is seq.
+// Writes a packet as the ina transport does: the last 8 bytes in one piece, last, with release semantics. Every lane is seq.
 void write(std::byte* place, const wire::Header& h) {
-  std::byte* trailer = place + kPlaceBytes - wire::kTrailerBytes;
-  std::byte* lanes = trailer - h.length;
-  wire::encode_header(h, std::span<std::byte, wire::kHeaderBytes>(lanes - wire::kHeaderBytes, wire::kHeaderBytes));
+  std::vector<std::byte> packet(wire::kFramingBytes + h.length);
+  wire::encode_header(h, std::span(packet).first<wire::kHeaderBytes>());
   const std::uint64_t lane = h.seq;
-  for (std::size_t at = 0; at < h.length; at += 8) std::memcpy(lanes + at, &lane, 8);
-  std::uint32_t value;
-  wire::store_be(reinterpret_cast<std::byte*>(&value), h.seq);
-  std::atomic_ref(*reinterpret_cast<std::uint32_t*>(trailer)).store(value, std::memory_order_release);
+  for (std::size_t at = 0; at < h.length; at += 8) std::memcpy(&packet[wire::kHeaderBytes + at], &lane, 8);
+  wire::encode_trailer(h.seq, std::span(packet).last<wire::kTrailerBytes>());
+  std::uint64_t last;
+  std::memcpy(&last, &packet[packet.size() - 8], 8);
+  std::memcpy(place + kPlaceBytes - packet.size(), packet.data(), packet.size() - 8);
+  std::atomic_ref(*reinterpret_cast<std::uint64_t*>(place + kPlaceBytes - 8)).store(last, std::memory_order_release);
 }
 
 struct Box {

@@ -55,3 +55,15 @@ endif
 test_fuzz_fuzz_manager_line_SOURCES = test/fuzz/fuzz_manager_line.cpp
 test_fuzz_fuzz_manager_line_LDADD = switch/manager/libinamanager.la wire/libinawire.la
 test_fuzz_fuzz_manager_line_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
+
+if HAVE_UCX
+check_PROGRAMS += test/fuzz/replay_ring_address
+if FUZZERS
+noinst_PROGRAMS += test/fuzz/fuzz_ring_address
+endif
+endif
+test_fuzz_replay_ring_address_SOURCES = test/fuzz/fuzz_ring_address.cpp test/fuzz/replay.cpp
+test_fuzz_replay_ring_address_LDADD = ompi_coll_ina/core/libinacore.la
+test_fuzz_fuzz_ring_address_SOURCES = test/fuzz/fuzz_ring_address.cpp
+test_fuzz_fuzz_ring_address_LDADD = ompi_coll_ina/core/libinacore.la
+test_fuzz_fuzz_ring_address_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer

@@ -70,7 +70,8 @@ std::optional<Refusal> GroupTable::why_not(ConnectionId connection, const OpenRe
 // (its memory may be in pieces): then half of it, down to the smallest window.
 std::optional<aggregator::GroupSpec> GroupTable::prepare(const OpenRequest& request) {
   const auto asked = static_cast<std::uint32_t>(std::min<std::uint64_t>(request.window, capabilities_.max_window));
-  const std::size_t payload = static_cast<std::size_t>(std::min<std::uint64_t>(request.payload, capabilities_.payload));
+  // A payload is 28 bytes and lanes, so a multiple of 4 (PROTOCOL.md 1).
+  const auto payload = static_cast<std::size_t>(std::min<std::uint64_t>(request.payload, capabilities_.payload)) & ~std::size_t{3};
   for (std::uint32_t window = std::bit_floor(asked); window >= capabilities_.min_window; window /= 2) {
     const std::uint32_t slots = 2 * window;
     if (slots > slots_free_) continue;

@@ -69,6 +69,10 @@ TEST_F(GroupTableTest, AskingForTooMuchGetsWhatThereIs) {
   EXPECT_EQ(opened.payload, 4096u);
 }
 
+TEST_F(GroupTableTest, APayloadIsAMultipleOfFour) {
+  EXPECT_EQ(open(kHost, {.members = 2, .window = 16, .payload = 1003}).payload, 1000u);
+}
+
 TEST_F(GroupTableTest, SeqWrapsWithinAMillionChunks) {
   for (int i = 0; i < 200; ++i) {
     const Opened opened = open();

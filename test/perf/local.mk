@@ -22,6 +22,13 @@ INA_BENCHMARKS += test/perf/aggregator_bench
 test_perf_aggregator_bench_SOURCES = test/perf/aggregator_bench.cpp
 test_perf_aggregator_bench_CXXFLAGS = $(AM_CXXFLAGS) $(BENCHMARK_CFLAGS)
 test_perf_aggregator_bench_LDADD = switch/aggregator/libinaaggregator.la $(BENCHMARK_LIBS)
+
+if HAVE_UCX
+INA_BENCHMARKS += test/perf/stream_bench
+endif
+test_perf_stream_bench_SOURCES = test/perf/stream_bench.cpp
+test_perf_stream_bench_CXXFLAGS = $(AM_CXXFLAGS) $(BENCHMARK_CFLAGS)
+test_perf_stream_bench_LDADD = ompi_coll_ina/core/libinacore.la $(BENCHMARK_LIBS)
 endif
 
 .PHONY: perf perf-run

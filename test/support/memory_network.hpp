@@ -52,6 +52,8 @@ class MemoryNetwork {
   [[nodiscard]] std::size_t binds_seen(std::uint32_t group, std::uint32_t epoch) const;
   // Breaks both connections of a ring: its PUTs fail from now on, completions of outstanding ones report failure.
   void fail(core::Ring& ring);
+  // What is under way never arrives, nor is it acknowledged: as when a switch dies and the senders' transports retry for ever.
+  void lose_everything() { connections_.clear(); }
   // True if a source buffer was changed while it was the transport's.
   [[nodiscard]] bool saw_changed_source() const { return saw_changed_source_; }
   [[nodiscard]] std::uint64_t results_delivered() const { return results_delivered_; }

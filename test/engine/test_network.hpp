@@ -119,8 +119,8 @@ inline wire::UdpAddress address(std::uint8_t host) { return {.ip = {10, 0, 0, ho
 // An engine with registered memory, and a record of what it reported.
 class Host final : public EventSink {
  public:
-  Host(TestNetwork& network, VirtualClock& clock, std::uint8_t number, EngineOptions options = {})
-      : memory(number), area(1 << 20), io(network, address(number)), engine(with_local(options, number), io, clock, memory) {
+  Host(TestNetwork& network, VirtualClock& clock, std::uint8_t number, EngineOptions options = {}, std::size_t area_bytes = 1 << 20)
+      : memory(number), area(area_bytes), io(network, address(number)), engine(with_local(options, number), io, clock, memory) {
     rkey = *memory.add(area.data(), area.size());
   }
 

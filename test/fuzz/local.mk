@@ -67,3 +67,12 @@ test_fuzz_replay_ring_address_LDADD = ompi_coll_ina/core/libinacore.la
 test_fuzz_fuzz_ring_address_SOURCES = test/fuzz/fuzz_ring_address.cpp
 test_fuzz_fuzz_ring_address_LDADD = ompi_coll_ina/core/libinacore.la
 test_fuzz_fuzz_ring_address_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
+check_PROGRAMS += test/fuzz/replay_engine_receive
+test_fuzz_replay_engine_receive_SOURCES = test/fuzz/fuzz_engine_receive.cpp test/fuzz/replay.cpp
+test_fuzz_replay_engine_receive_LDADD = ucx_tl/engine/libinaengine.la
+if FUZZERS
+noinst_PROGRAMS += test/fuzz/fuzz_engine_receive
+endif
+test_fuzz_fuzz_engine_receive_SOURCES = test/fuzz/fuzz_engine_receive.cpp
+test_fuzz_fuzz_engine_receive_LDADD = ucx_tl/engine/libinaengine.la
+test_fuzz_fuzz_engine_receive_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer

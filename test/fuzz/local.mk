@@ -67,6 +67,7 @@ test_fuzz_replay_ring_address_LDADD = ompi_coll_ina/core/libinacore.la
 test_fuzz_fuzz_ring_address_SOURCES = test/fuzz/fuzz_ring_address.cpp
 test_fuzz_fuzz_ring_address_LDADD = ompi_coll_ina/core/libinacore.la
 test_fuzz_fuzz_ring_address_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
+
 check_PROGRAMS += test/fuzz/replay_engine_receive
 test_fuzz_replay_engine_receive_SOURCES = test/fuzz/fuzz_engine_receive.cpp test/fuzz/replay.cpp
 test_fuzz_replay_engine_receive_LDADD = ucx_tl/engine/libinaengine.la

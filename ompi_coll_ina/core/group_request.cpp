@@ -1,6 +1,7 @@
 #include "ompi_coll_ina/core/group_request.hpp"
 
 #include <algorithm>
+#include <bit>
 
 #include "ompi_coll_ina/core/error.hpp"
 #include "wire/limits.hpp"
@@ -67,7 +68,8 @@ void GroupRequest::ask(std::uint64_t now) {
       fail(INA_DECLINE_UNREACHABLE, "packets of " + std::to_string(most) + " bytes are too small");
       return;
     }
-    question_ = services_.manager.ask(members_, kWindow, static_cast<std::uint32_t>(most / 4 * 4), now);
+    const auto payload = static_cast<std::uint32_t>(most / 4 * 4);
+    question_ = services_.manager.ask(members_, std::min(std::bit_floor(kBytesUnderWay / payload), wire::kMaxWindow), payload, now);
     state_ = State::kAsking;
   } catch (const Error& error) {
     fail(INA_DECLINE_UNREACHABLE, error.what());

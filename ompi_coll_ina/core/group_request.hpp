@@ -28,7 +28,9 @@ struct LeaderServices {
 class GroupRequest {
  public:
   enum class State : std::uint8_t { kIdle, kFinding, kConnecting, kAsking, kGranted, kFailed };
-  static constexpr std::uint32_t kWindow = 128;
+  // What a member may have under way, in bytes: covers 10 Gbit/s x 100 us, and what all members of a small group send at once still fits into the
+  // socket of a software switch. A larger window costs more than it brings: after a loss the transport repeats everything that was under way.
+  static constexpr std::uint32_t kBytesUnderWay = 128 << 10;
 
   GroupRequest(const LeaderServices& services, std::uint32_t members) : services_(services), members_(members) {}
 

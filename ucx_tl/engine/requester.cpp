@@ -11,6 +11,9 @@ constexpr std::uint32_t kAckRequestPeriod = 16;
 // After a time-out a few packets probe whether the path is there again; the rest follows as acknowledgements come in.
 constexpr std::uint32_t kBurstAfterTimeout = 8;
 constexpr std::uint32_t kBurstMin = 16;
+// After a loss the burst grows by this many packets for each burst that is acknowledged: whatever is in flight behind a lost packet is
+// sent again, so a path that loses wants few in flight.
+constexpr std::uint32_t kBurstGrowth = 4;
 
 // RNR NAK timer codes (InfiniBand Architecture Specification, volume 1, table 45), in microseconds.
 constexpr std::array<std::uint32_t, 32> kRnrMicroseconds = {
@@ -30,7 +33,8 @@ Requester::Requester(const RequesterOptions& options, std::uint32_t first_psn, C
       next_psn_(first_psn),
       sent_end_psn_(first_psn),
       end_psn_(first_psn),
-      burst_(options.window) {}
+      burst_(options.window),
+      burst_calm_(options.window) {}
 
 bool Requester::has_room(std::uint32_t length) const noexcept {
   return posted_ - reported_ < kQueueMessages && queued_packets() + packets_of(length, mtu_) <= kQueuePackets;
@@ -104,6 +108,22 @@ void Requester::go_back(std::uint32_t psn) noexcept {
   cursor_packet_ = 0;
 }
 
+// Quickly up to where the last loss was met, then carefully.
+void Requester::grow_burst(std::uint32_t acknowledged) noexcept {
+  if (burst_ < burst_calm_) {
+    burst_ = std::min(burst_calm_, burst_ + acknowledged);
+    return;
+  }
+  burst_growth_ += acknowledged * kBurstGrowth;
+  burst_ = std::min(options_.window, burst_ + burst_growth_ / burst_);
+  burst_growth_ %= burst_;
+}
+
+void Requester::shrink_burst(std::uint32_t burst) noexcept {
+  burst_calm_ = std::min(std::max(burst_ / 2, kBurstMin), options_.window);
+  burst_ = std::min(burst, burst_calm_);
+}
+
 void Requester::arm(Nanoseconds now) noexcept { deadline_ = now + timeout_.timeout(); }
 
 void Requester::acknowledge_before(std::uint32_t psn, Nanoseconds now) noexcept {
@@ -117,7 +137,7 @@ void Requester::acknowledge_before(std::uint32_t psn, Nanoseconds now) noexcept 
   timeouts_in_a_row_ = 0;
   hold_until_ = 0;
   unacknowledged_psn_ = psn;
-  burst_ = std::min(options_.window, burst_ + static_cast<std::uint32_t>(newly));
+  grow_burst(static_cast<std::uint32_t>(newly));
   while (acknowledged_ != posted_) {
     const Message& oldest = message(acknowledged_);
     if (wire::psn_distance(psn, wire::psn_add(oldest.first_psn, oldest.packets)) < 0) break;
@@ -163,7 +183,7 @@ void Requester::on_acknowledge(std::uint32_t psn, std::uint8_t syndrome, Nanosec
       go_back(psn);
       gone_back_to_ = psn;
       gone_back_at_ = now;
-      burst_ = std::max(burst_ / 2, std::min(kBurstMin, options_.window));
+      shrink_burst(options_.window);
       arm(now);
       return;
     }
@@ -192,7 +212,7 @@ void Requester::on_timer(Nanoseconds now) noexcept {
   if (options_.retry_limit != RequesterOptions::kNoLimit && timeouts_in_a_row_ >= options_.retry_limit) return fail(QpError::kRetriesExhausted);
   ++timeouts_in_a_row_;
   timeout_.back_off();
-  burst_ = std::min(kBurstAfterTimeout, options_.window);
+  shrink_burst(kBurstAfterTimeout);
   go_back(unacknowledged_psn_);
   arm(now);
 }

@@ -82,6 +82,8 @@ class Requester {
   void acknowledge_before(std::uint32_t psn, Nanoseconds now) noexcept;
   void go_back(std::uint32_t psn) noexcept;
   void advance_cursor() noexcept;
+  void grow_burst(std::uint32_t acknowledged) noexcept;
+  void shrink_burst(std::uint32_t burst) noexcept;
   void arm(Nanoseconds now) noexcept;
 
   RequesterOptions options_;
@@ -105,6 +107,8 @@ class Requester {
   std::uint32_t end_psn_;             // of the next message to be posted
 
   std::uint32_t burst_;               // packets in flight that are allowed now, up to options_.window
+  std::uint32_t burst_calm_;          // up to here the burst grows quickly
+  std::uint32_t burst_growth_ = 0;    // in 1 / burst packets
   Nanoseconds hold_until_ = 0;        // after an RNR NAK
   Nanoseconds deadline_ = kNever;
   std::uint32_t timeouts_in_a_row_ = 0;

@@ -82,13 +82,14 @@ inline constexpr std::size_t kDeviceAddressBytes = 28;
 ucs_status_t to_status(engine::QpError error) noexcept;
 ucs_status_t to_status(engine::Failure failure) noexcept;
 
-// The only place where exceptions end.
+// The only place where exceptions end. failure_level: how loudly to say that a relay does not want us or is not there.
 template <typename Function>
-ucs_status_t guarded(const Function& function) noexcept {
+ucs_status_t guarded(const Function& function, ucs_log_level_t failure_level = UCS_LOG_LEVEL_ERROR) noexcept {
   try {
     return function();
   } catch (const engine::Error& error) {
-    ucs_error("ina: %s", error.what());
+    const bool is_elsewhere = error.failure() == engine::Failure::kUnreachable || error.failure() == engine::Failure::kRefused;
+    ucs_log(is_elsewhere ? failure_level : UCS_LOG_LEVEL_ERROR, "ina: %s", error.what());
     return to_status(error.failure());
   } catch (const std::bad_alloc&) {
     ucs_error("ina: out of memory");
@@ -163,6 +164,7 @@ class Interface final : public engine::EventSink {
   static void on_timer(int id, ucs_event_set_types_t events, void* self) noexcept;
   void log_counters() const noexcept;
   unsigned complete_flushes() noexcept;
+  [[nodiscard]] bool has_room(const uct_ina_ep_t*) const noexcept;  // for whatever a pending request may send
   unsigned dispatch_pending() noexcept;
 
   uct_ina_iface_t* owner_;

@@ -151,7 +151,7 @@ static UCS_CLASS_INIT_FUNC(uct_ina_iface_t, uct_md_h md, uct_worker_h worker, co
     impl->start_timer(ucs_time_from_sec(config.tick));
     self->impl = impl.release();
     return UCS_OK;
-  });
+  }, self->super.config.failure_level);
 }
 
 static UCS_CLASS_CLEANUP_FUNC(uct_ina_iface_t) {

@@ -19,7 +19,9 @@ constexpr std::uint8_t kFlagIpv6 = 1;
 constexpr std::uint8_t kFlagRelay = 2;
 
 Nanoseconds nanoseconds(double seconds, double from, double to, const char* name) {
-  if (!(seconds >= from && seconds <= to)) throw Error(Failure::kInvalid, std::string(name) + " is out of range");
+  if (!(seconds >= from && seconds <= to)) {
+    throw Error(Failure::kInvalid, std::string(name) + " is not from " + std::to_string(from) + " to " + std::to_string(to) + " s");
+  }
   return static_cast<Nanoseconds>(std::llround(seconds * 1e9));
 }
 
@@ -211,19 +213,23 @@ unsigned Interface::complete_flushes() noexcept {
   return completed;
 }
 
+bool Interface::has_room(const uct_ina_ep_t* ep) const noexcept {
+  return engine_->has_send_buffer() && engine_->can_post(*ep->qp, static_cast<std::uint32_t>(segment_bytes()));
+}
+
 unsigned Interface::dispatch_pending() noexcept {
-  unsigned dispatched = 0;
+  unsigned called = 0;
   has_pending_ = false;
-  for (std::size_t i = 0; i < eps_.size(); ++i) {
+  for (std::size_t i = 0; i < eps_.size(); ++i) {  // a request may create endpoints
     uct_ina_ep_t* const ep = eps_[i];
     if (ucs_queue_is_empty(&ep->pending)) continue;
     uct_pending_req_priv_queue_t* priv;
     ep->is_dispatching = true;
-    uct_pending_queue_dispatch(priv, &ep->pending, (++dispatched, engine_->can_post(*ep->qp, static_cast<std::uint32_t>(segment_bytes())) && engine_->has_send_buffer()));
+    uct_pending_queue_dispatch(priv, &ep->pending, has_room(ep) && ++called != 0);
     ep->is_dispatching = false;
     if (!ucs_queue_is_empty(&ep->pending)) has_pending_ = true;
   }
-  return 0;
+  return called;
 }
 
 void Interface::remove_ep(uct_ina_ep_t* ep) noexcept {

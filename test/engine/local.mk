@@ -7,7 +7,8 @@ INA_ENGINE_TESTS = \
 	test/engine/memory_table_test \
 	test/engine/relay_client_test \
 	test/engine/requester_test \
-	test/engine/responder_test
+	test/engine/responder_test \
+	test/engine/udp_socket_test
 check_PROGRAMS += $(INA_ENGINE_TESTS)
 TESTS += $(INA_ENGINE_TESTS)
 INA_ENGINE_TEST_LDADD = ucx_tl/engine/libinaengine.la $(GTEST_LIBS) -lgtest_main
@@ -26,6 +27,8 @@ test_engine_requester_test_SOURCES = test/engine/requester_test.cpp test/engine/
 test_engine_requester_test_LDADD = $(INA_ENGINE_TEST_LDADD)
 test_engine_responder_test_SOURCES = test/engine/responder_test.cpp test/engine/raw_peer.hpp test/engine/test_network.hpp
 test_engine_responder_test_LDADD = $(INA_ENGINE_TEST_LDADD)
+test_engine_udp_socket_test_SOURCES = test/engine/udp_socket_test.cpp
+test_engine_udp_socket_test_LDADD = $(INA_ENGINE_TEST_LDADD)
 
 if HAVE_UCX_SOURCE
 check_PROGRAMS += test/engine/uct_ina_test

@@ -36,6 +36,6 @@ dist_man_MANS += contrib/demo/ina-demo.1
 inalib_LTLIBRARIES = contrib/tools/libina_report.la
 contrib_tools_libina_report_la_SOURCES = contrib/tools/report.cpp contrib/demo/counters.hpp contrib/demo/counters.cpp
 contrib_tools_libina_report_la_CPPFLAGS = $(AM_CPPFLAGS) -DOMPI_SKIP_MPICXX $(OMPI_CPPFLAGS)
-contrib_tools_libina_report_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -no-undefined -Wl,-z,defs
+contrib_tools_libina_report_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -no-undefined $(INA_NO_UNDEFINED)
 contrib_tools_libina_report_la_LIBADD = $(MPI_LIBS)
 endif

@@ -27,7 +27,7 @@ ompi_coll_ina_mca_coll_ina_la_CPPFLAGS = $(AM_CPPFLAGS) $(OMPI_CPPFLAGS) $(HWLOC
 	-DINA_BINDIR='"$(bindir)"' -DINA_PREFIX='"$(prefix)"' -DINA_PKGDATADIR='"$(pkgdatadir)"'
 # An undefined symbol shows at link time, not in the middle of a user's program.
 ompi_coll_ina_mca_coll_ina_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -no-undefined \
-	-Wl,-z,defs -Wl,-z,now -Wl,--version-script=$(top_srcdir)/ompi_coll_ina/coll_ina.map
+	$(INA_NO_UNDEFINED) -Wl,-z,now -Wl,--version-script=$(top_srcdir)/ompi_coll_ina/coll_ina.map
 ompi_coll_ina_mca_coll_ina_la_LIBADD = ompi_coll_ina/core/libinacore.la ucx_tl/libuct_ina.la $(OMPI_LIBS)
 ompi_coll_ina_mca_coll_ina_la_LINK = $(LIBTOOL) $(AM_V_lt) --tag=CXX $(AM_LIBTOOLFLAGS) $(LIBTOOLFLAGS) --mode=link $(CXXLD) \
 	$(AM_CXXFLAGS) $(CXXFLAGS) $(ompi_coll_ina_mca_coll_ina_la_LDFLAGS) $(LDFLAGS) -o $@

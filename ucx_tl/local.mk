@@ -15,7 +15,7 @@ ucx_tl_libuct_ina_la_SOURCES = \
 ucx_tl_libuct_ina_la_CPPFLAGS = $(UCX_INTERNAL_CPPFLAGS) $(AM_CPPFLAGS)
 ucx_tl_libuct_ina_la_CXXFLAGS = $(AM_CXXFLAGS)
 ucx_tl_libuct_ina_la_LIBADD = ucx_tl/engine/libinaengine.la $(UCX_LIBS)
-ucx_tl_libuct_ina_la_LDFLAGS = $(AM_LDFLAGS) -avoid-version -Wl,-z,defs -Wl,--version-script=$(top_srcdir)/ucx_tl/libuct_ina.map
+ucx_tl_libuct_ina_la_LDFLAGS = $(AM_LDFLAGS) -avoid-version $(INA_NO_UNDEFINED) -Wl,--version-script=$(top_srcdir)/ucx_tl/libuct_ina.map
 ucx_tl_libuct_ina_la_DEPENDENCIES = ucx_tl/engine/libinaengine.la $(top_srcdir)/ucx_tl/libuct_ina.map
 endif
 EXTRA_DIST += ucx_tl/libuct_ina.map

@@ -1,8 +1,12 @@
 // Operations of several kinds without a pause, while the script does something to the switch. What this program waits for is said by --until:
 //   failover: the switch goes away; until all ranks have failed over, and some operations more
 //   return: the switch goes away and comes back; until operations are offloaded again after a failover
-//   rounds: --rounds rounds
+//   finalize: the switch goes away while nobody reduces; then MPI_Finalize
+//   rounds: --rounds rounds, and --min-seconds
 // Every result is checked on every rank. Rank 0 says "offloading" when the switch is at work, for the script.
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -89,6 +93,22 @@ std::string until(int argc, char** argv) {
   return "rounds";
 }
 
+// Rank 0 connects to the port until nobody listens there any more; the others wait for it.
+void wait_until_refused(const ina::test::Run& run, int port) {
+  while (run.rank() == 0) {
+    const int fd = socket(AF_INET, SOCK_STREAM, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<std::uint16_t>(port));
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    const bool is_refused = connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0;
+    close(fd);
+    if (is_refused) break;
+    usleep(10000);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
 void say(const ina::test::Run& run, const char* what) {
   if (run.rank() != 0) return;
   std::printf("%s\n", what);
@@ -115,9 +135,12 @@ int main(int argc, char** argv) {
       }
     }
   };
-  if (goal == "rounds") {
+  if (goal == "finalize") {
+    wait_until_refused(run, static_cast<int>(ina::test::option(argc, argv, "port", 0)));
+  } else if (goal == "rounds") {
     const long rounds = ina::test::option(argc, argv, "rounds", 100);
-    run_until([&] { return work.rounds() >= rounds; }, "all rounds are done in time");
+    const double earliest = MPI_Wtime() + static_cast<double>(ina::test::option(argc, argv, "min-seconds", 0));
+    run_until([&] { return work.rounds() >= rounds && MPI_Wtime() >= earliest; }, "all rounds are done in time");
     if (ina::test::option(argc, argv, "no-failover", 0) != 0) run.expect(counter("failovers") == 0, "no failover");
   } else {
     run_until([] { return counter("failovers") > 0; }, "the failover");

@@ -5,7 +5,7 @@ test_mpi_libmpitest_la_SOURCES = test/mpi/mpi_test.hpp test/mpi/mpi_test.cpp
 test_mpi_libmpitest_la_CPPFLAGS = $(AM_CPPFLAGS) -DOMPI_SKIP_MPICXX $(OMPI_CPPFLAGS)
 
 mpi_programs = test/mpi/big test/mpi/collectives test/mpi/communicators test/mpi/faults test/mpi/finalize test/mpi/iallreduce test/mpi/pvars \
-	test/mpi/threads test/mpi/types
+	test/mpi/spawn test/mpi/threads test/mpi/types
 check_PROGRAMS += $(mpi_programs)
 test_mpi_big_SOURCES = test/mpi/big.cpp
 test_mpi_big_CPPFLAGS = $(test_mpi_libmpitest_la_CPPFLAGS)
@@ -28,6 +28,9 @@ test_mpi_iallreduce_LDADD = $(test_mpi_big_LDADD)
 test_mpi_pvars_SOURCES = test/mpi/pvars.cpp
 test_mpi_pvars_CPPFLAGS = $(test_mpi_libmpitest_la_CPPFLAGS)
 test_mpi_pvars_LDADD = $(test_mpi_big_LDADD)
+test_mpi_spawn_SOURCES = test/mpi/spawn.cpp
+test_mpi_spawn_CPPFLAGS = $(test_mpi_libmpitest_la_CPPFLAGS)
+test_mpi_spawn_LDADD = $(test_mpi_big_LDADD)
 test_mpi_threads_SOURCES = test/mpi/threads.cpp
 test_mpi_threads_CPPFLAGS = $(test_mpi_libmpitest_la_CPPFLAGS)
 test_mpi_threads_LDADD = $(test_mpi_big_LDADD) -lpthread
@@ -36,9 +39,9 @@ test_mpi_types_CPPFLAGS = $(test_mpi_libmpitest_la_CPPFLAGS)
 test_mpi_types_LDADD = $(test_mpi_big_LDADD)
 endif
 
-mpi_scripts = test/mpi/big-test test/mpi/embedded-test test/mpi/faults-test test/mpi/finalize-test test/mpi/messages-test test/mpi/offload-test \
+mpi_scripts = test/mpi/big-test test/mpi/embedded-test test/mpi/faults-test test/mpi/finalize-test test/mpi/manager-test test/mpi/messages-test test/mpi/offload-test \
 	test/mpi/settings-test test/mpi/software-test
 if HAVE_COMPONENT
 TESTS += $(mpi_scripts)
 endif
-EXTRA_DIST += $(mpi_scripts) test/mpi/environment
+EXTRA_DIST += $(mpi_scripts) test/mpi/environment test/mpi/odd-manager

@@ -1,6 +1,5 @@
 #include "switch/softswitch/listening.hpp"
 
-#include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -9,7 +8,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <memory>
+
+#include "wire/resolve.hpp"
 
 namespace ina::softswitch {
 
@@ -27,31 +27,13 @@ bool is_wildcard(const wire::UdpAddress& address) {
 }
 
 wire::UdpAddress resolve(const std::string& text) {
-  const std::size_t colon = text.rfind(':');
-  if (colon == std::string::npos || colon == 0 || colon + 1 == text.size()) {
-    throw SetupError("'" + text + "' is no address: say HOST:PORT, [IPV6]:PORT or unix:PATH");
+  const wire::Resolution resolution = wire::resolve(text);
+  if (resolution.addresses.empty()) throw SetupError(resolution.error);
+  const wire::UdpAddress address = resolution.addresses.front();
+  if (is_wildcard(address)) {
+    throw SetupError(text + " stands for every address, but packets are sealed with the address that they are sent from: name one address of this host");
   }
-  std::string host = text.substr(0, colon);
-  const std::string port = text.substr(colon + 1);
-  if (host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
-  if (!std::all_of(port.begin(), port.end(), [](char c) { return c >= '0' && c <= '9'; }) || port.size() > 5 || std::stoul(port) > 65535) {
-    throw SetupError("'" + port + "' in '" + text + "' is no port: say a number from 0 to 65535");
-  }
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_DGRAM;
-  hints.ai_flags = AI_NUMERICSERV;
-  addrinfo* found = nullptr;
-  const int error = ::getaddrinfo(host.c_str(), port.c_str(), &hints, &found);
-  if (error != 0) throw SetupError("cannot resolve '" + host + "': " + ::gai_strerror(error));
-  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(found, ::freeaddrinfo);
-  sockaddr_storage address{};
-  std::memcpy(&address, found->ai_addr, std::min<std::size_t>(found->ai_addrlen, sizeof address));
-  const auto result = wire::UdpAddress::from_sockaddr(address);
-  if (!result) throw SetupError("'" + host + "' has neither an IPv4 nor an IPv6 address");
-  if (is_wildcard(*result)) {
-    throw SetupError("'" + host + "' stands for every address, but packets are sealed with the address that they are sent from: name one address of this host");
-  }
-  return *result;
+  return address;
 }
 
 wire::UdpAddress local_address(int fd) {

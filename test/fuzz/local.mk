@@ -77,3 +77,23 @@ endif
 test_fuzz_fuzz_engine_receive_SOURCES = test/fuzz/fuzz_engine_receive.cpp
 test_fuzz_fuzz_engine_receive_LDADD = ucx_tl/engine/libinaengine.la
 test_fuzz_fuzz_engine_receive_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
+
+check_PROGRAMS += test/fuzz/replay_aggregator
+test_fuzz_replay_aggregator_SOURCES = test/fuzz/fuzz_aggregator.cpp test/fuzz/replay.cpp
+test_fuzz_replay_aggregator_LDADD = switch/aggregator/libinaaggregator.la
+if FUZZERS
+noinst_PROGRAMS += test/fuzz/fuzz_aggregator
+endif
+test_fuzz_fuzz_aggregator_SOURCES = test/fuzz/fuzz_aggregator.cpp
+test_fuzz_fuzz_aggregator_LDADD = switch/aggregator/libinaaggregator.la
+test_fuzz_fuzz_aggregator_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
+
+check_PROGRAMS += test/fuzz/replay_relay_datagram
+test_fuzz_replay_relay_datagram_SOURCES = test/fuzz/fuzz_relay_datagram.cpp test/fuzz/replay.cpp
+test_fuzz_replay_relay_datagram_LDADD = switch/softswitch/libinasoftswitch.la
+if FUZZERS
+noinst_PROGRAMS += test/fuzz/fuzz_relay_datagram
+endif
+test_fuzz_fuzz_relay_datagram_SOURCES = test/fuzz/fuzz_relay_datagram.cpp
+test_fuzz_fuzz_relay_datagram_LDADD = switch/softswitch/libinasoftswitch.la
+test_fuzz_fuzz_relay_datagram_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer

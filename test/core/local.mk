@@ -48,6 +48,21 @@ TESTS += test/core/failover_test
 test_core_failover_test_SOURCES = test/core/failover_test.cpp
 test_core_failover_test_LDADD = $(ina_core_test_ldadd)
 
+check_PROGRAMS += test/core/settings_test
+TESTS += test/core/settings_test
+test_core_settings_test_SOURCES = test/core/settings_test.cpp
+test_core_settings_test_LDADD = $(ina_core_test_ldadd)
+
+check_PROGRAMS += test/core/codec_test
+TESTS += test/core/codec_test
+test_core_codec_test_SOURCES = test/core/codec_test.cpp
+test_core_codec_test_LDADD = $(ina_core_test_ldadd)
+
+check_PROGRAMS += test/core/manager_client_test
+TESTS += test/core/manager_client_test
+test_core_manager_client_test_SOURCES = test/core/manager_client_test.cpp
+test_core_manager_client_test_LDADD = $(ina_core_test_ldadd)
+
 check_PROGRAMS += test/core/schedule_test
 TESTS += test/core/schedule_test
 test_core_schedule_test_SOURCES = test/core/schedule_test.cpp

@@ -104,6 +104,7 @@ ucs_status_t iface_query(uct_iface_h tl_iface, uct_iface_attr_t* attr) {
 }
 
 ucs_status_t iface_get_device_address(uct_iface_h tl_iface, uct_device_addr_t* address) {
+  const AsyncBlock block(iface_of(tl_iface));
   iface_of(tl_iface)->impl->pack_address(reinterpret_cast<std::byte*>(address));
   return UCS_OK;
 }
@@ -112,6 +113,7 @@ ucs_status_t iface_get_address(uct_iface_h, uct_iface_addr_t*) { return UCS_OK; 
 
 int iface_is_reachable(const uct_iface_h tl_iface, const uct_device_addr_t* address, const uct_iface_addr_t*) {
   ina::uct::PeerAddress peer;
+  const AsyncBlock block(iface_of(tl_iface));
   return Interface::unpack_address(reinterpret_cast<const std::byte*>(address), peer) && iface_of(tl_iface)->impl->is_reachable(peer);
 }
 

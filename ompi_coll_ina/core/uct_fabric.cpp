@@ -27,9 +27,11 @@ void modify(uct_iface_config_t* config, const char* name, const char* value) {
   require(uct_config_modify(config, name, value), std::string("cannot set ") + name + " of the ina transport to " + value);
 }
 
-// A member that computes or is stopped leaves contributions unacknowledged for as long as it takes: retries never end.
+// A member that computes or is stopped leaves contributions unacknowledged for as long as it takes: retries never end. What fails is
+// told by exceptions and has_failed(): UCX itself stays silent.
 void configure_own_transport(uct_iface_config_t* config, const std::string& relay) {
   modify(config, "RETRY_COUNT", "inf");
+  modify(config, "FAILURE", "debug");
   if (relay.empty()) return;
   modify(config, "RELAY", relay.c_str());
   modify(config, "RELAY_TIMEOUT", kRelayTimeout);

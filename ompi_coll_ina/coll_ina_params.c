@@ -63,7 +63,7 @@ static void register_numbers(coll_ina_settings *s) {
     s->verbose = 0;
     register_number("verbose", "What the component tells: 0 nothing, 1 one line per communicator with the path that it takes and why, 2 and more details",
                     OPAL_INFO_LVL_3, &s->verbose, &verbose);
-    s->failover_ms = 250;
+    s->failover_ms = 1000; /* several of the transport's longest time-outs: a host whose ranks share cores must not fail over for being slow */
     register_number("failover_ms", "Milliseconds that a result may be missing after every member has contributed until the operation moves to software",
                     OPAL_INFO_LVL_6, &s->failover_ms, &failover_ms);
 }

@@ -42,7 +42,14 @@ TEST(EngineThreads, TrailerIsSeenAfterEverythingBeforeIt) {
   constexpr std::size_t kBytes = 512;
   Pair pair;
   Ticker ticker(pair);
-  auto* const trailer = reinterpret_cast<std::uint32_t*>(pair.b.area.data() + kBytes - 4);
+  // The last aligned word is stored in one piece, and read so: the trailer is its second half.
+  auto* const last_word = reinterpret_cast<std::uint64_t*>(pair.b.area.data() + kBytes - 8);
+  const auto trailer = [&] {
+    const std::uint64_t word = __atomic_load_n(last_word, __ATOMIC_ACQUIRE);
+    std::uint32_t value;
+    std::memcpy(&value, reinterpret_cast<const std::byte*>(&word) + 4, sizeof value);
+    return value;
+  };
   std::vector<std::byte> source(kBytes);
   for (std::uint32_t round = 1; round <= kRounds; ++round) {
     std::fill(source.begin(), source.end() - 4, static_cast<std::byte>(round));
@@ -52,8 +59,8 @@ TEST(EngineThreads, TrailerIsSeenAfterEverythingBeforeIt) {
       const std::lock_guard lock(ticker.mutex);
       ASSERT_EQ(pair.a.engine.post(*pair.qp_a, pair.write(source, 0, &pair)), PostStatus::kPosted);
     }
-    while (__atomic_load_n(trailer, __ATOMIC_ACQUIRE) != round) std::this_thread::yield();
-    ASSERT_TRUE(std::equal(source.begin(), source.end(), pair.b.area.begin())) << round;
+    while (trailer() != round) std::this_thread::yield();
+    ASSERT_TRUE(std::equal(source.begin(), source.end() - 8, pair.b.area.begin())) << round;
     while (pair.a.completions.size() == completed) {
       const std::lock_guard lock(ticker.mutex);
       pair.a.engine.report(pair.a);

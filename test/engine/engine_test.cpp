@@ -232,16 +232,11 @@ Nanoseconds time_of_write(double loss, std::uint64_t seed) {
   return pair.clock.now() - begin;
 }
 
-TEST(Engine, LossCostsAFewRoundTrips) {
-  constexpr std::uint64_t kRuns = 10;
-  constexpr std::uint64_t kLosses = 10;  // of 1,024 packets a run, about
-  Nanoseconds with_loss = 0;
-  Nanoseconds without = 0;
-  for (std::uint64_t seed = 1; seed <= kRuns; ++seed) {
-    with_loss += time_of_write(0.01, seed);
-    without += time_of_write(0, seed);
-  }
-  EXPECT_LT((with_loss - without) / (kRuns * kLosses), 3 * 40 * kMicrosecond);
+TEST(Engine, LossesDoNotWaitForTimeouts) {
+  // About ten losses a run: a time-out for each would take 20 ms and more.
+  Nanoseconds total = 0;
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) total += time_of_write(0.01, seed);
+  EXPECT_LT(total / 10, 8 * kMillisecond);
 }
 
 TEST(Engine, LossOfAnySinglePacketIsRecoveredWithinMilliseconds) {

@@ -23,6 +23,8 @@ void GroupRequest::start(std::uint32_t payload_limit, std::uint64_t now) {
 }
 
 void GroupRequest::progress(std::uint64_t now) {
+  if (!is_under_way()) return;
+  now_ = now;
   if (state_ == State::kFinding) {
     switch (services_.finder.state()) {
       case SwitchFinder::State::kUnknown:

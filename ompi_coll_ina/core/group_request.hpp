@@ -41,6 +41,7 @@ class GroupRequest {
   [[nodiscard]] bool is_under_way() const noexcept { return state_ == State::kFinding || state_ == State::kConnecting || state_ == State::kAsking; }
   [[nodiscard]] ina_decline reason() const noexcept { return reason_; }     // kFailed
   [[nodiscard]] const std::string& failure() const noexcept { return failure_; }
+  [[nodiscard]] std::uint64_t failed_at() const noexcept { return now_; }
   // kGranted: hands the grant out; the caller owns the group. fabric settings: those the payload was found with.
   [[nodiscard]] Grant take();
   [[nodiscard]] const FabricSettings& fabric_settings() const noexcept { return fabric_settings_; }
@@ -59,6 +60,7 @@ class GroupRequest {
   State state_ = State::kIdle;
   std::uint32_t payload_limit_ = 0;
   bool is_second_try_ = false;  // an embedded switch that did not answer was looked for again
+  std::uint64_t now_ = 0;  // of the last progress that had something to do
   std::uint64_t question_ = 0;
   Grant grant_;
   FabricSettings fabric_settings_;

@@ -40,8 +40,8 @@ Decision Leader::ask(std::uint64_t now) {
   if (request_.state() == GroupRequest::State::kFailed) {
     reason_ = request_.reason();
     announce("software: " + request_.failure());
+    retry_later(request_.failed_at());
     request_.abandon();
-    retry_later(now);
   }
   if (request_.state() == GroupRequest::State::kIdle && now >= retry_at_) {
     request_.start(payload_limit_, now);
@@ -118,8 +118,8 @@ Decision Leader::stop(const GroupLife& life, const std::string& why) {
   return decision;
 }
 
-void Leader::retry_later(std::uint64_t now) noexcept {
-  retry_at_ = now + retry_ns_;
+void Leader::retry_later(std::uint64_t since) noexcept {
+  retry_at_ = since + retry_ns_;
   retry_ns_ = std::min(retry_ns_ * 2, kMaxRetryNs);
 }
 

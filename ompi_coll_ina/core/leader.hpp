@@ -39,7 +39,7 @@ class Leader {
   [[nodiscard]] Decision commit(const GroupLife&);
   [[nodiscard]] Decision abort(const GroupLife&, const std::string& why, std::uint64_t now);
   [[nodiscard]] Decision stop(const GroupLife&, const std::string& why);
-  void retry_later(std::uint64_t now) noexcept;
+  void retry_later(std::uint64_t since) noexcept;
   void announce(const std::string& path);
 
   LeaderServices services_;

@@ -63,6 +63,11 @@ TESTS += test/core/manager_client_test
 test_core_manager_client_test_SOURCES = test/core/manager_client_test.cpp
 test_core_manager_client_test_LDADD = $(ina_core_test_ldadd)
 
+check_PROGRAMS += test/core/embedded_switch_test
+TESTS += test/core/embedded_switch_test
+test_core_embedded_switch_test_SOURCES = test/core/embedded_switch_test.cpp
+test_core_embedded_switch_test_LDADD = $(ina_core_test_ldadd)
+
 check_PROGRAMS += test/core/schedule_test
 TESTS += test/core/schedule_test
 test_core_schedule_test_SOURCES = test/core/schedule_test.cpp

@@ -97,3 +97,35 @@ endif
 test_fuzz_fuzz_relay_datagram_SOURCES = test/fuzz/fuzz_relay_datagram.cpp
 test_fuzz_fuzz_relay_datagram_LDADD = switch/softswitch/libinasoftswitch.la
 test_fuzz_fuzz_relay_datagram_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
+
+if HAVE_UCX
+check_PROGRAMS += test/fuzz/replay_life_message
+test_fuzz_replay_life_message_SOURCES = test/fuzz/fuzz_life_message.cpp test/fuzz/replay.cpp
+test_fuzz_replay_life_message_LDADD = ompi_coll_ina/core/libinacore.la
+if FUZZERS
+noinst_PROGRAMS += test/fuzz/fuzz_life_message
+endif
+test_fuzz_fuzz_life_message_SOURCES = test/fuzz/fuzz_life_message.cpp
+test_fuzz_fuzz_life_message_LDADD = ompi_coll_ina/core/libinacore.la
+test_fuzz_fuzz_life_message_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
+
+check_PROGRAMS += test/fuzz/replay_ina_conf
+test_fuzz_replay_ina_conf_SOURCES = test/fuzz/fuzz_ina_conf.cpp test/fuzz/replay.cpp
+test_fuzz_replay_ina_conf_LDADD = ompi_coll_ina/core/libinacore.la
+if FUZZERS
+noinst_PROGRAMS += test/fuzz/fuzz_ina_conf
+endif
+test_fuzz_fuzz_ina_conf_SOURCES = test/fuzz/fuzz_ina_conf.cpp
+test_fuzz_fuzz_ina_conf_LDADD = ompi_coll_ina/core/libinacore.la
+test_fuzz_fuzz_ina_conf_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
+
+check_PROGRAMS += test/fuzz/replay_manager_answer
+test_fuzz_replay_manager_answer_SOURCES = test/fuzz/fuzz_manager_answer.cpp test/fuzz/replay.cpp
+test_fuzz_replay_manager_answer_LDADD = ompi_coll_ina/core/libinacore.la
+if FUZZERS
+noinst_PROGRAMS += test/fuzz/fuzz_manager_answer
+endif
+test_fuzz_fuzz_manager_answer_SOURCES = test/fuzz/fuzz_manager_answer.cpp
+test_fuzz_fuzz_manager_answer_LDADD = ompi_coll_ina/core/libinacore.la
+test_fuzz_fuzz_manager_answer_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
+endif

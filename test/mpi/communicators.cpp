@@ -36,6 +36,22 @@ void loop(ina::test::Run& run, int rounds) {
   }
 }
 
+// Freed while operations are outstanding: they complete, and the communicator goes then.
+void free_early(ina::test::Run& run) {
+  for (int round = 0; round < 12; ++round) {
+    MPI_Comm comm;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    check_sum(run, comm, round, "before");
+    constexpr int kOutstanding = 5;
+    int mine = run.rank(), sums[kOutstanding];
+    MPI_Request requests[kOutstanding];
+    for (int k = 0; k < kOutstanding; ++k) MPI_Iallreduce(&mine, &sums[k], 1, MPI_INT, MPI_SUM, comm, &requests[k]);
+    MPI_Comm_free(&comm);
+    MPI_Waitall(kOutstanding, requests, MPI_STATUSES_IGNORE);
+    for (const int sum : sums) run.expect(sum == run.size() * (run.size() - 1) / 2, "an operation of a communicator that is freed", round);
+  }
+}
+
 void inter(ina::test::Run& run) {
   if (run.size() < 2) return;
   MPI_Comm half, between, merged;
@@ -87,6 +103,7 @@ int main(int argc, char** argv) {
   if (ina::test::option(argc, argv, "offloaded", 1) != 0) run.expect(ina::test::wait_until_offloaded(MPI_COMM_WORLD), "the switch is reached");
   check_sum(run, MPI_COMM_SELF, 3, "MPI_COMM_SELF");
   loop(run, static_cast<int>(ina::test::option(argc, argv, "rounds", 20)));
+  free_early(run);
   inter(run);
   groups(run);
   many(run, static_cast<int>(ina::test::option(argc, argv, "many", 12)));

@@ -21,9 +21,9 @@ int Run::finish() {
   MPI_Reduce(&failures_, &worst, 1, MPI_INT, MPI_MAX, 0, MPI_COMM_WORLD);
   MPI_Bcast(&worst, 1, MPI_INT, 0, MPI_COMM_WORLD);
   if (rank_ == 0) {
-    std::printf("%s: %s, %llu offloaded, %llu declined, %llu failovers\n", name_, worst == 0 ? "passed" : "FAILED",
+    std::printf("%s: %s, %llu offloaded, %llu declined, %llu of them for a missing rank, %llu failovers\n", name_, worst == 0 ? "passed" : "FAILED",
                 static_cast<unsigned long long>(counter("operations_offloaded")), static_cast<unsigned long long>(counter("operations_declined")),
-                static_cast<unsigned long long>(counter("failovers")));
+                static_cast<unsigned long long>(counter("declined_missing")), static_cast<unsigned long long>(counter("failovers")));
     std::fflush(stdout);
   }
   MPI_Finalize();

@@ -206,7 +206,7 @@ void Engine::send_relay_message(Nanoseconds now) noexcept {
 }
 
 void Engine::transmit(Nanoseconds now) noexcept {
-  if (posted_packets_ != 0) pace_.on_sent(now);
+  if (posted_packets_ != 0) pace_.on_sent(in_flight_, now);
   posted_packets_ = 0;
   while (!sending_.empty()) {
     std::size_t kept = 0;

@@ -1,6 +1,6 @@
 // poll_pace.hpp: when asking for packets is worth a system call.
 // Used by Engine, whose caller may spin on progress().
-// Knows only what earlier calls returned: it never delays by more than kLongestGap.
+// Knows only what earlier calls returned; what arrives is seen at most kLongestWait later, and at once by a caller that waits on the descriptor.
 #pragma once
 
 #include <algorithm>
@@ -14,31 +14,43 @@ class PollPace {
   [[nodiscard]] bool is_due(Nanoseconds now) const noexcept { return now >= next_; }
   void poll_now() noexcept { next_ = 0; }
   // Something new was sent, which will be answered soon.
-  void on_sent(Nanoseconds now) noexcept { last_activity_ = now; }
+  void on_sent(std::uint64_t in_flight, Nanoseconds now) noexcept {
+    last_activity_ = now;
+    if (in_flight == 0) period_begin_ = now;  // the time before is the caller's own
+  }
 
   // in_flight: packets sent and not acknowledged, so that many answers may be under way.
   void on_received(std::size_t packets, std::uint64_t in_flight, Nanoseconds now) noexcept {
-    if (packets != 0) last_activity_ = now;
-    if (in_flight < kBulk) {
-      // A short exchange: the time since the last packet, either way, tells how long the next one may take; an eighth more does not hurt.
-      gap_ = packets != 0 ? 0 : std::min((now - last_activity_) / 8, kLongestGap);
-    } else if (packets >= kGoodBatch) {
-      gap_ /= 2;
-    } else if (packets < kSmallBatch) {
-      gap_ = std::clamp(gap_ * 2, kShortestGap, kLongestGap);
+    const bool is_bulk = in_flight >= kBulk;
+    if (packets == 0) {
+      // The time since the last packet, either way, tells how long the next one may take; a part of it more does not hurt.
+      const Nanoseconds waited = now - last_activity_;
+      next_ = now + (is_bulk ? std::min(std::max(waited / 4, gap_ / 2), kLongestWait) : std::min(waited / 8, kLongestShortGap));
+      return;
     }
+    if (is_bulk) {
+      // Next when a batch that is worth a call should be there, but long before the window is used up.
+      per_packet_ = (3 * per_packet_ + (now - period_begin_) / packets) / 4;
+      gap_ = std::min(per_packet_ * std::min(kGoodBatch, in_flight / 4), kLongestGap);
+    } else {
+      gap_ = 0;
+    }
+    last_activity_ = now;
+    period_begin_ = now;
     next_ = now + gap_;
   }
 
  private:
-  static constexpr std::uint64_t kBulk = 16;
-  static constexpr std::size_t kGoodBatch = 32;
-  static constexpr std::size_t kSmallBatch = 12;
-  static constexpr Nanoseconds kShortestGap = 2 * kMicrosecond;
-  static constexpr Nanoseconds kLongestGap = 64 * kMicrosecond;
+  static constexpr std::uint64_t kBulk = 16;       // fewer are a short exchange, where every microsecond counts
+  static constexpr std::uint64_t kGoodBatch = 32;
+  static constexpr Nanoseconds kLongestGap = 250 * kMicrosecond;
+  static constexpr Nanoseconds kLongestShortGap = 64 * kMicrosecond;
+  static constexpr Nanoseconds kLongestWait = kMillisecond;
   Nanoseconds next_ = 0;
   Nanoseconds gap_ = 0;
+  Nanoseconds per_packet_ = 0;     // time between two packets, in the mean
   Nanoseconds last_activity_ = 0;
+  Nanoseconds period_begin_ = 0;
 };
 
 }  // namespace ina::engine

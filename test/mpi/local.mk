@@ -44,4 +44,5 @@ mpi_scripts = test/mpi/big-test test/mpi/embedded-test test/mpi/faults-test test
 if HAVE_COMPONENT
 TESTS += $(mpi_scripts)
 endif
+LAB_TESTS += test/mpi/chaos.lab
 EXTRA_DIST += $(mpi_scripts) test/mpi/environment test/mpi/odd-manager

@@ -20,7 +20,7 @@ void run(std::span<const std::uint8_t> input) {
   for (std::size_t at = 0; at + 3 <= input.size();) {
     const wire::UdpAddress from = RelayWorld::host(static_cast<std::uint16_t>(input[at] % 4));
     const bool is_sealed = input[at] % 8 < 6;
-    const std::size_t size = std::min<std::size_t>(input[at + 1] | (input[at + 2] % 2) << 8, input.size() - at - 3);
+    const std::size_t size = std::min<std::size_t>(input[at + 1] + 256u * (input[at + 2] % 2u), input.size() - at - 3);
     at += 3;
     Bytes bytes(size);
     if (size != 0) std::memcpy(bytes.data(), &input[at], size);

@@ -179,18 +179,19 @@ Outcome Group::answer_duplicate(Connection& connection, const wire::Header& head
     ++counters_.refused;
     return dropped(Drop::kSlotOlder);
   }
+  const bool is_asked_for = seq_distance(header.seq, connection.quiet_from) >= 0 && seq_distance(header.seq, connection.quiet_to) < 0;
+  if (is_asked_for) connection.quiet_from = header.seq + 1;
+  Drop reason = Drop::kNone;
   if (!slot.is_released) {
-    ++counters_.duplicates_dropped;
-    return dropped(Drop::kOpenDuplicate);
+    reason = Drop::kOpenDuplicate;
+  } else if (slot.length == 0) {  // as installed: seq is before the first one
+    reason = Drop::kTooOld;
+  } else if (is_asked_for) {
+    reason = Drop::kQuietDuplicate;
   }
-  if (slot.length == 0) {  // as installed: seq is before the first one
+  if (reason != Drop::kNone) {
     ++counters_.duplicates_dropped;
-    return dropped(Drop::kTooOld);
-  }
-  if (seq_distance(header.seq, connection.quiet_from) >= 0 && seq_distance(header.seq, connection.quiet_to) < 0) {
-    connection.quiet_from = header.seq + 1;
-    ++counters_.duplicates_dropped;
-    return dropped(Drop::kQuietDuplicate);
+    return dropped(reason);
   }
   ++counters_.duplicates_answered;
   emit_result(connection, slot, result_header(slot), emitter);
@@ -198,14 +199,15 @@ Outcome Group::answer_duplicate(Connection& connection, const wire::Header& head
 }
 
 // seq is after next: one before it was lost on its way here. The sender is told at once, by a NAK for the first PSN that the receiver has
-// not acknowledged, since a NAK acknowledges everything before its PSN. What the sender then repeats before next are results under way.
+// not acknowledged, since a NAK acknowledges everything before its PSN. What the sender then repeats before next are chunks whose
+// results are under way, or will be by the time that they are released.
 Outcome Group::report_gap(Connection& connection, std::uint32_t seq, Emitter& emitter) noexcept {
   ++counters_.gaps;
   if (connection.gap_is_open && seq_distance(seq, connection.gap_first) > 0) return dropped(Drop::kGap);
   connection.gap_is_open = true;
   connection.gap_first = seq;
   connection.quiet_from = connection.acknowledged;
-  connection.quiet_to = unreleased_;
+  connection.quiet_to = connection.next;
   ++counters_.naks_made;
   emitter.emit(MadePacket{.source = connection.forward().receiver,
                           .destination = connection.forward().sender,

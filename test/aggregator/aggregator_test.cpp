@@ -374,6 +374,16 @@ TEST_F(AggregatorTest, WhatItsOwnNakHasAskedForIsNotAnsweredOnce) {
   EXPECT_EQ(made_.all.size(), 1u) << "the sender's timer asks again";
 }
 
+TEST_F(AggregatorTest, WhatIsReleasedAfterTheNakIsUnderWayToo) {
+  start();
+  ASSERT_EQ(contribute(0, first_, 1).action, Action::kAbsorb);
+  expect_drop(contribute(0, first_ + 2, 1), Drop::kGap);
+  ASSERT_EQ(contribute(1, first_, 1).action, Action::kAbsorb);
+  expect_drop(contribute(0, first_, 1), Drop::kQuietDuplicate);
+  EXPECT_EQ(contribute(0, first_, 1).action, Action::kAbsorb);
+  EXPECT_EQ(made_.all.size(), 1u);
+}
+
 // Acknowledgements
 
 TEST_F(AggregatorTest, AcknowledgementsPassAndAreLearnt) {

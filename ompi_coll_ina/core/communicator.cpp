@@ -46,35 +46,36 @@ ina_route Communicator::allreduce(const ina_reduction& reduction, ina_operation*
     (void)run_waiting();
     return route_of(operation);
   }
-  const Request request{.index = posted_ + 1, .op = static_cast<wire::Op>(reduction.op), .lane_type = static_cast<wire::LaneType>(reduction.lane_type)};
-  const bool is_plain = reduction.blocking != 0 && is_software_for_good_ && waiting_.empty();
-  ina_operation* made = is_plain ? nullptr : make(reduction);
-  ++posted_;
-  if (is_plain) {
-    services_.life.operations.count_decline(reason_);
+  const Request request{.index = ++posted_, .op = static_cast<wire::Op>(reduction.op), .lane_type = static_cast<wire::LaneType>(reduction.lane_type)};
+  if (life_) life_->note_posted(posted_);
+  // The common case of software costs nothing but this.
+  if (reduction.blocking != 0 && waiting_.empty() && resolve(request) == Way::kSoftware) {
+    services_.life.operations.count_decline(decline_reason());
     return INA_ROUTE_SOFTWARE;
   }
-  made->index = request.index;
-  if (life_) life_->note_posted(posted_);
-  operation = made;
-  waiting_.push_back(made);
+  auto made = make(reduction, request.index);
+  waiting_.push_back(made.get());
+  operation = made.release();
   (void)run_waiting();
   return route_of(operation);
 }
 
 // The tag of a non-blocking operation is reserved at its post, on all ranks alike, whether the decision is known or not; that of a blocking one
 // when it is routed, within the caller's call.
-ina_operation* Communicator::make(const ina_reduction& reduction) {
+std::unique_ptr<ina_operation> Communicator::make(const ina_reduction& reduction, std::uint64_t index) {
   auto operation = std::make_unique<ina_operation>();
+  operation->index = index;
   operation->is_blocking = reduction.blocking != 0;
   operation->cookie = reduction.cookie;
   operation->ranks = ranks_;
   operation->op = static_cast<wire::Op>(reduction.op);
   operation->lanes.emplace(static_cast<wire::LaneType>(reduction.lane_type), reduction.logical != 0 ? Encoding::kLogical : Encoding::kIdentity,
                            reduction.source, reduction.destination, reduction.count);
+  // The caller of a blocking one keeps the communicator itself.
+  if (operation->is_blocking) return operation;
   operation->hold = hold();
-  if (!operation->is_blocking) operation->tag = services_.life.host.reserve_tag(ranks_.handle);
-  return operation.release();
+  operation->tag = services_.life.host.reserve_tag(ranks_.handle);
+  return operation;
 }
 
 ina_route Communicator::route_of(ina_operation*& operation) noexcept {
@@ -114,14 +115,11 @@ unsigned Communicator::progress(std::uint64_t now) {
 void Communicator::start(Operation& operation, Way way) {
   Operations& operations = services_.life.operations;
   if (way == Way::kSoftware) {
-    const bool is_unsupported = is_committed_ && life_ && !is_software_for_good_;
-    const ina_decline reason = is_unsupported ? INA_DECLINE_OP : reason_;
     if (!operation.is_blocking) {
-      operations.run(operation, 0, reason);
+      operations.run(operation, 0, decline_reason());
       return;
     }
-    operations.count_decline(reason);
-    operation.hold.reset();
+    operations.count_decline(decline_reason());
     operation.state = Operation::State::kSoftware;
     return;
   }
@@ -132,6 +130,9 @@ void Communicator::start(Operation& operation, Way way) {
     operations.run(operation, 0, INA_DECLINE_FAILOVER);
   }
 }
+
+// Of an operation that goes to software. A committed life that does not take it lacks the operation or the type.
+ina_decline Communicator::decline_reason() const noexcept { return is_committed_ && !is_software_for_good_ ? INA_DECLINE_OP : reason_; }
 
 // Every rank comes to the same answer for the same index: it depends on decisions and on agreed failovers only. A rank that does not know one of them yet waits.
 //

@@ -36,7 +36,7 @@ class Communicator {
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
 
-  // Throws std::bad_alloc, then nothing has been posted.
+  // Throws std::bad_alloc and Error; the communicator cannot go on after that.
   [[nodiscard]] ina_route allreduce(const ina_reduction&, ina_operation*&);
   [[nodiscard]] bool needs_progress() const noexcept { return !waiting_.empty() || (leader_ && leader_->is_busy()) || (life_ && !life_->is_running()); }
   unsigned progress(std::uint64_t now);
@@ -58,7 +58,8 @@ class Communicator {
     wire::LaneType lane_type;
   };
 
-  [[nodiscard]] ina_operation* make(const ina_reduction&);
+  [[nodiscard]] std::unique_ptr<ina_operation> make(const ina_reduction&, std::uint64_t index);
+  [[nodiscard]] ina_decline decline_reason() const noexcept;
   [[nodiscard]] Way resolve(const Request&);
   [[nodiscard]] bool decide(std::uint64_t index);
   [[nodiscard]] std::optional<Decision> receive_decision();

@@ -30,7 +30,11 @@ Core::Core(const ina_host& host, const Settings& settings, Surroundings surround
         manager_.close(life.key().group);
       }) {}
 
-Core::~Core() {
+Core::~Core() { close(); }
+
+// The host may progress while it cancels receives: with the lock held by this thread it gets nothing done here.
+void Core::close() {
+  removed_.clear();
   communicators_.clear();
   lives_.give_up();
   channel_.close();
@@ -110,9 +114,14 @@ void Core::begin_shutdown() {
   }
 }
 
+// Rank 0 stays until nobody uses its embedded switch any more: a rank may be done long before others that share a communicator without it.
 bool Core::is_quiet() {
-  if (has_given_up_) return true;
+  if (has_given_up_) {
+    (void)finder_.release();
+    return true;
+  }
   if (!lives_.is_empty() || !channel_.is_idle() || !sends_.is_empty() || !operations_.is_idle()) return false;
+  if (finder_.release() || finder_.has_users()) return false;
   return !manager_.has_output() || host_.now_ns() >= shutdown_deadline_;
 }
 

@@ -83,6 +83,8 @@ class Core {
   [[nodiscard]] int arm() noexcept;
   void count_decline(ina_decline reason) noexcept { operations_.count_decline(reason); }
   [[nodiscard]] const ina_counters& counters() const noexcept { return counters_; }
+  // Before the end: no message of the host's is outstanding after this.
+  void close();
   // An exception has reached the border: what cannot be agreed upon any more is given up.
   void give_up(const char* why) noexcept;
 

@@ -91,7 +91,14 @@ int ina_core_is_quiet(ina_core* core) noexcept {
   return guarded(*core, 1, [&] { return core->is_quiet() ? 1 : 0; });
 }
 
-void ina_core_destroy(ina_core* core) noexcept { delete core; }
+void ina_core_destroy(ina_core* core) noexcept {
+  if (core == nullptr) return;
+  {
+    const Guard guard(core->lock());
+    core->close();
+  }
+  delete core;
+}
 
 int ina_core_progress(ina_core* core) noexcept {
   if (!core->lock().try_lock()) return 0;

@@ -31,7 +31,7 @@ void put(ByteWriter& to, const ReportMessage& body) {
 }
 void put(ByteWriter& to, const HandoverMessage& body) { to.put(body.seq).put(flag(body.lost)).put_bytes(body.lanes); }
 void put(ByteWriter& to, const QuiesceMessage& body) { to.put(static_cast<std::uint8_t>(body.step)); }
-void put(ByteWriter& to, const WhereIsSwitchMessage& body) { to.put(flag(body.restart)); }
+void put(ByteWriter& to, const WhereIsSwitchMessage& body) { to.put(static_cast<std::uint8_t>(body.why)); }
 void put(ByteWriter& to, const SwitchIsAtMessage& body) { to.put_text(body.address, kMaxReason).put_text(body.reason, kMaxReason); }
 
 // A flag is 0 or 1; anything else is another version's.
@@ -89,7 +89,12 @@ std::optional<LifeBody> get_body(std::uint8_t kind, ByteReader& from) {
       body = QuiesceMessage{.step = static_cast<QuiesceMessage::Step>(step)};
       break;
     }
-    case kind_of<WhereIsSwitchMessage>(): body = WhereIsSwitchMessage{.restart = get_flag(from, wrong)}; break;
+    case kind_of<WhereIsSwitchMessage>(): {
+      const auto why = from.get<std::uint8_t>();
+      wrong = why < 1 || why > 3;
+      body = WhereIsSwitchMessage{.why = static_cast<WhereIsSwitchMessage::Why>(why)};
+      break;
+    }
     case kind_of<SwitchIsAtMessage>(): {
       SwitchIsAtMessage place;
       place.address = from.get_text(kMaxReason);

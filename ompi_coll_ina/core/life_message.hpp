@@ -60,10 +60,12 @@ struct QuiesceMessage {
   enum class Step : std::uint8_t { kFinished = 1, kDestroy = 2, kDestroyed = 3, kForget = 4 };
   Step step = Step::kFinished;
 };
-// Between processes, of no life: where rank 0 of MPI_COMM_WORLD has its embedded switch. An empty address: it has none, for this reason.
+// Between processes, of no life: where does rank 0 of MPI_COMM_WORLD have its embedded switch? The sender uses it until it releases it.
 struct WhereIsSwitchMessage {
-  bool restart = false;  // the address known to the sender does not answer
+  enum class Why : std::uint8_t { kAsk = 1, kLost = 2, kRelease = 3 };  // lost: the address known to the sender does not answer
+  Why why = Why::kAsk;
 };
+// An empty address: there is none, for this reason.
 struct SwitchIsAtMessage {
   std::string address;
   std::string reason;

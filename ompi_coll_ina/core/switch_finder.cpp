@@ -30,7 +30,8 @@ void SwitchFinder::find(bool is_lost, std::uint64_t now) {
   }
   state_ = State::kFinding;
   deadline_ = now + kAnswerTimeoutNs;
-  send_(0, WhereIsSwitchMessage{.restart = is_lost});
+  has_asked_ = true;
+  send_(0, WhereIsSwitchMessage{.why = is_lost ? WhereIsSwitchMessage::Why::kLost : WhereIsSwitchMessage::Why::kAsk});
 }
 
 // A switch that runs is not started again, whatever somebody thinks of its address.
@@ -74,9 +75,21 @@ void SwitchFinder::settle() {
 
 void SwitchFinder::on_question(int world_rank, const WhereIsSwitchMessage& question, std::uint64_t now) {
   if (!is_starter()) return;
-  if (settings_.switch_address.kind == SwitchAddress::Kind::kEmbedded) find(question.restart, now);
+  if (question.why == WhereIsSwitchMessage::Why::kRelease) {
+    users_.erase(world_rank);
+    return;
+  }
+  users_.insert(world_rank);
+  if (settings_.switch_address.kind == SwitchAddress::Kind::kEmbedded) find(question.why == WhereIsSwitchMessage::Why::kLost, now);
   if (std::ranges::find(askers_, world_rank) == askers_.end()) askers_.push_back(world_rank);
   progress(now);
+}
+
+bool SwitchFinder::release() {
+  if (!has_asked_) return false;
+  has_asked_ = false;
+  send_(0, WhereIsSwitchMessage{.why = WhereIsSwitchMessage::Why::kRelease});
+  return true;
 }
 
 void SwitchFinder::on_answer(int world_rank, const SwitchIsAtMessage& answer) {

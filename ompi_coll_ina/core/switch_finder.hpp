@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,10 @@ class SwitchFinder {
   void on_question(int world_rank, const WhereIsSwitchMessage&, std::uint64_t now);
   void on_answer(int world_rank, const SwitchIsAtMessage&);
   void progress(std::uint64_t now);
+  // This process needs the embedded switch no more. True: rank 0 has just been told.
+  [[nodiscard]] bool release();
+  // Rank 0 only: leaders elsewhere that have asked for the embedded switch and have not released it.
+  [[nodiscard]] bool has_users() const noexcept { return !users_.empty(); }
 
  private:
   [[nodiscard]] bool is_starter() const noexcept { return settings_.world_rank == 0; }
@@ -47,7 +52,9 @@ class SwitchFinder {
   std::string failure_;
   std::unique_ptr<EmbeddedSwitch> embedded_;
   int starts_ = 0;
-  std::vector<int> askers_;
+  std::vector<int> askers_;  // to be answered
+  std::set<int> users_;
+  bool has_asked_ = false;
   std::uint64_t deadline_ = 0;
   std::uint64_t next_poll_ = 0;
 };

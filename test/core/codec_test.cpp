@@ -29,7 +29,7 @@ std::vector<LifeMessage> all_messages() {
           {life, 4, HandoverMessage{.seq = 8, .lost = false, .lanes = some_bytes(4068)}},
           {life, 4, HandoverMessage{.seq = 8, .lost = true, .lanes = {}}},
           {life, 5, QuiesceMessage{.step = QuiesceMessage::Step::kForget}},
-          {{}, 0, WhereIsSwitchMessage{.restart = true}},
+          {{}, 0, WhereIsSwitchMessage{.why = WhereIsSwitchMessage::Why::kLost}},
           {{}, 0, SwitchIsAtMessage{.address = "10.0.0.1:5050", .reason = {}}}};
 }
 

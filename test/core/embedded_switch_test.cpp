@@ -161,6 +161,49 @@ TEST_F(Embedded, TheFinderStartsItAnswersOthersAndStartsItAgain) {
   EXPECT_EQ(finder.state(), SwitchFinder::State::kUnavailable);
 }
 
+// Rank 0 must not end the switch while a leader elsewhere uses it.
+TEST(SwitchFinder, AnAskerReleasesWhatItHasAskedForOnce) {
+  using Why = WhereIsSwitchMessage::Why;
+  Settings settings;
+  settings.switch_address = parse_switch_address("embedded");
+  settings.world_rank = 3;
+  std::vector<Why> sent;
+  SwitchFinder asker(settings, [&](int rank, const LifeBody& body) {
+    EXPECT_EQ(rank, 0);
+    sent.push_back(std::get<WhereIsSwitchMessage>(body).why);
+  });
+  EXPECT_FALSE(asker.release());
+  asker.find(false, 1);
+  asker.on_answer(2, {.address = "10.0.0.9:1", .reason = {}});
+  EXPECT_EQ(asker.state(), SwitchFinder::State::kFinding);
+  asker.on_answer(0, {.address = "10.0.0.1:5050", .reason = {}});
+  EXPECT_EQ(asker.address().text(), "10.0.0.1:5050");
+  EXPECT_TRUE(asker.release());
+  EXPECT_FALSE(asker.release());
+  EXPECT_EQ(sent, (std::vector<Why>{Why::kAsk, Why::kRelease}));
+
+  settings.world_rank = 0;
+  settings.switch_address = parse_switch_address("10.0.0.1:5050");
+  SwitchFinder starter(settings, [](int, const LifeBody&) {});
+  starter.on_question(3, {.why = Why::kAsk}, 1);
+  EXPECT_TRUE(starter.has_users());
+  starter.on_question(3, {.why = Why::kRelease}, 1);
+  EXPECT_FALSE(starter.has_users());
+}
+
+TEST(SwitchFinder, AnAnswerThatDoesNotComeIsWaitedForFourSeconds) {
+  Settings settings;
+  settings.switch_address = parse_switch_address("embedded");
+  settings.world_rank = 1;
+  SwitchFinder asker(settings, [](int, const LifeBody&) {});
+  asker.find(false, 1);
+  asker.progress(3'999'999'999);
+  EXPECT_EQ(asker.state(), SwitchFinder::State::kFinding);
+  asker.progress(4'000'000'001);
+  EXPECT_EQ(asker.state(), SwitchFinder::State::kUnavailable);
+  EXPECT_EQ(asker.failure(), "rank 0 did not say where its embedded switch is");
+}
+
 TEST(ListenAddress, IsLoopbackForAJobOnOneNode) { EXPECT_EQ(choose_listen_address(true), "127.0.0.1"); }
 
 TEST_F(Embedded, TheRealOneListensAndEnds) {

@@ -70,6 +70,7 @@ TEST(Failover, SaysWhatHappenedOnce) {
   EXPECT_NE(line.find("missing for 250 ms, software until the switch is back"), std::string::npos) << line;
   EXPECT_TRUE(job.process(1).log.empty());
   EXPECT_TRUE(job.process(0).help.empty());
+  ASSERT_NO_FATAL_FAILURE(shut_down(job));
 }
 
 TEST(Failover, AForgetfulSwitchIsNoticedAtOnce) {
@@ -86,6 +87,7 @@ TEST(Failover, AForgetfulSwitchIsNoticedAtOnce) {
   EXPECT_EQ(failovers(job), 1u);
   EXPECT_LT(job.now() - start, 250'000'000u);
   EXPECT_NE(job.process(0).log.back().find("bypassed"), std::string::npos) << job.process(0).log.back();
+  ASSERT_NO_FATAL_FAILURE(shut_down(job));
 }
 
 // A rank that computes for an hour outside MPI is no fault: the others wait.

@@ -98,6 +98,9 @@ mca_coll_base_module_t *coll_ina_comm_query(ompi_communicator_t *comm, int *prio
     module->super.coll_iallreduce = coll_ina_iallreduce;
     *priority = agreed_priority > 0 ? agreed_priority : coll_ina.settings.priority;
     coll_ina_hook_finalize();
+    if (NULL != coll_ina.core && ina_core_serves_others(coll_ina.core)) {
+        coll_ina_ensure_progress();
+    }
     return &module->super;
 }
 

@@ -61,8 +61,6 @@ void Core::remove(ina_comm* communicator) {
 }
 
 ina_route Core::allreduce(ina_comm* communicator, const ina_reduction& reduction, ina_operation*& operation) {
-  // Leaders elsewhere ask rank 0 for its embedded switch, whether it leads a communicator or not.
-  if (settings_.world_rank == 0 && settings_.switch_address.kind == SwitchAddress::Kind::kEmbedded && settings_.select != Select::kNever) channel_.open();
   const bool was_working = std::exchange(is_working_, true);
   const ina_route route = communicator->allreduce(reduction, operation);
   is_working_ = was_working;
@@ -79,9 +77,16 @@ void Core::handle(int source, LifeMessage&& message) {
   }
 }
 
+// Leaders elsewhere ask rank 0 for its embedded switch, whether it has a communicator of its own with them or not.
+bool Core::serves_others() const noexcept {
+  const bool may_offload = settings_.select == Select::kAlways || (settings_.select == Select::kAuto && !settings_.all_on_one_node);
+  return settings_.world_rank == 0 && settings_.switch_address.kind == SwitchAddress::Kind::kEmbedded && may_offload && !is_shut_down_;
+}
+
 int Core::progress() {
   const std::uint64_t now = host_.now_ns();
   is_working_ = true;
+  if (serves_others()) channel_.open();
   unsigned events = channel_.progress() + sends_.progress();
   events += fabrics_.progress();
   events += lives_.progress(now);

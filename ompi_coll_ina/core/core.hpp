@@ -76,6 +76,8 @@ class Core {
   [[nodiscard]] ina_comm* add(const ina_comm_spec&);
   void remove(ina_comm*);
   [[nodiscard]] ina_route allreduce(ina_comm*, const ina_reduction&, ina_operation*&);
+  // This process has to progress although it may never reduce anything.
+  [[nodiscard]] bool serves_others() const noexcept;
   int progress();
   void begin_shutdown();
   [[nodiscard]] bool is_quiet();

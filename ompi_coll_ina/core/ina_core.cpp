@@ -107,6 +107,11 @@ int ina_core_progress(ina_core* core) noexcept {
   return events;
 }
 
+int ina_core_serves_others(ina_core* core) noexcept {
+  const Guard guard(core->lock());
+  return core->serves_others() ? 1 : 0;
+}
+
 // The lock is not held while waiting: other threads may progress meanwhile.
 void ina_core_idle(ina_core* core, unsigned microseconds) noexcept {
   int fd = -1;

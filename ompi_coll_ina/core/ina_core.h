@@ -104,6 +104,8 @@ int ina_core_is_quiet(ina_core *) INA_NOEXCEPT;
 void ina_core_destroy(ina_core *) INA_NOEXCEPT;
 /* Drives everything. Returns the number of events. Never blocks, never re-enters. */
 int ina_core_progress(ina_core *) INA_NOEXCEPT;
+/* 1: other processes ask this one where the switch is, so it has to be progressed from the start. */
+int ina_core_serves_others(ina_core *) INA_NOEXCEPT;
 /* Nothing happens for a while: waits at most `microseconds` for a packet. For blocking calls of ranks that share cores. */
 void ina_core_idle(ina_core *, unsigned microseconds) INA_NOEXCEPT;
 /* The counters live as long as the core and only grow (slots_held but for). */

@@ -4,9 +4,12 @@ noinst_LTLIBRARIES += test/mpi/libmpitest.la
 test_mpi_libmpitest_la_SOURCES = test/mpi/mpi_test.hpp test/mpi/mpi_test.cpp
 test_mpi_libmpitest_la_CPPFLAGS = $(AM_CPPFLAGS) -DOMPI_SKIP_MPICXX $(OMPI_CPPFLAGS)
 
-mpi_programs = test/mpi/big test/mpi/collectives test/mpi/communicators test/mpi/faults test/mpi/finalize test/mpi/iallreduce test/mpi/pvars \
+mpi_programs = test/mpi/apart test/mpi/big test/mpi/collectives test/mpi/communicators test/mpi/faults test/mpi/finalize test/mpi/iallreduce test/mpi/pvars \
 	test/mpi/spawn test/mpi/threads test/mpi/types
 check_PROGRAMS += $(mpi_programs)
+test_mpi_apart_SOURCES = test/mpi/apart.cpp
+test_mpi_apart_CPPFLAGS = $(test_mpi_libmpitest_la_CPPFLAGS)
+test_mpi_apart_LDADD = $(test_mpi_big_LDADD)
 test_mpi_big_SOURCES = test/mpi/big.cpp
 test_mpi_big_CPPFLAGS = $(test_mpi_libmpitest_la_CPPFLAGS)
 test_mpi_big_LDADD = test/mpi/libmpitest.la $(MPI_LIBS)

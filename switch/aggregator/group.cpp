@@ -112,6 +112,7 @@ Outcome Group::contribute(const Arrival& arrival, const wire::Header& header, Em
       ++counters_.refused;
       return dropped(Drop::kSlotBusy);
     }
+    emitter.before_change(slots_.lanes(slot));
     slots_.take_over(slot, header);
   } else if (header.length != slot.length || header.op != slot.op || header.lane_type != slot.lane_type) {
     ++counters_.refused;

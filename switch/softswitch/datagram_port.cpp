@@ -58,6 +58,15 @@ void DatagramPort::send(const wire::UdpAddress& to, const Pieces& pieces) noexce
   ++out_count_;
 }
 
+void DatagramPort::before_change(std::span<const std::byte> body) noexcept {
+  if (body.empty()) return;
+  for (std::size_t i = 0; i < out_count_; ++i) {
+    for (std::size_t piece = 0; piece < out_messages_[i].msg_hdr.msg_iovlen; ++piece) {
+      if (out_vectors_[i][piece].iov_base == body.data()) return flush();
+    }
+  }
+}
+
 void DatagramPort::flush() noexcept {
   std::size_t done = 0;
   while (done < out_count_) {

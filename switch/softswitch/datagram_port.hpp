@@ -49,6 +49,7 @@ class DatagramPort final : public Outbox {
 
   void send(const wire::UdpAddress& to, const Pieces&) noexcept override;
   void flush() noexcept override;
+  void before_change(std::span<const std::byte> body) noexcept override;
 
  private:
   struct Small {

@@ -28,6 +28,7 @@ class FaultyOutbox final : public Outbox {
     behind_.flush();
     unsent_.clear();
   }
+  void before_change(std::span<const std::byte>) noexcept override {}  // everything is a copy
   [[nodiscard]] const FaultCounters& counters() const noexcept { return injector_.counters(); }
 
  private:

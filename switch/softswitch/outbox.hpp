@@ -10,7 +10,7 @@
 
 namespace ina::softswitch {
 
-// A datagram in three pieces. head and tail are copied; body must stay as it is until flush() returns.
+// A datagram in three pieces. head and tail are copied; body must stay as it is until flush() or before_change() of it returns.
 struct Pieces {
   std::span<const std::byte> head;  // at most 64 bytes
   std::span<const std::byte> body;
@@ -22,6 +22,8 @@ class Outbox {
   virtual ~Outbox() = default;
   virtual void send(const wire::UdpAddress& to, const Pieces&) noexcept = 0;
   virtual void flush() noexcept = 0;
+  // These bytes are about to be overwritten: a datagram whose body begins there is sent first.
+  virtual void before_change(std::span<const std::byte> body) noexcept = 0;
 };
 
 }  // namespace ina::softswitch

@@ -47,6 +47,7 @@ class Relay final : private aggregator::Emitter {
   void answer(const wire::UdpAddress& to, const wire::RelayMessage&) noexcept;
   void forward(aggregator::Endpoint to, std::span<std::byte> bytes) noexcept;
   void emit(const aggregator::MadePacket&) noexcept override;
+  void before_change(std::span<const std::byte> lanes) noexcept override { outbox_.before_change(lanes); }
 
   aggregator::Aggregator& aggregator_;
   Outbox& outbox_;

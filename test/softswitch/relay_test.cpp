@@ -1,6 +1,8 @@
 // relay_test.cpp: registration, source and destination checks, ICRC, and aggregation through the relay (PROTOCOL.md 5).
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "test/softswitch/relay_world.hpp"
 
 namespace ina::test {
@@ -8,6 +10,36 @@ namespace {
 
 using wire::RelayKind;
 using wire::RelayRefusal;
+
+// Refers to bodies until it is flushed, as a socket does that is written in batches.
+class LateOutbox final : public softswitch::Outbox {
+ public:
+  void send(const wire::UdpAddress& to, const softswitch::Pieces& pieces) noexcept override {
+    queue_.push_back({to, {pieces.head.begin(), pieces.head.end()}, pieces.body, {pieces.tail.begin(), pieces.tail.end()}});
+  }
+  void flush() noexcept override {
+    for (const Queued& queued : queue_) {
+      Bytes bytes = queued.head;
+      bytes.insert(bytes.end(), queued.body.begin(), queued.body.end());
+      bytes.insert(bytes.end(), queued.tail.begin(), queued.tail.end());
+      all.push_back({queued.to, std::move(bytes)});
+    }
+    queue_.clear();
+  }
+  void before_change(std::span<const std::byte> body) noexcept override {
+    if (std::ranges::any_of(queue_, [&](const Queued& queued) { return queued.body.data() == body.data(); })) flush();
+  }
+  std::vector<CollectingOutbox::Sent> all;
+
+ private:
+  struct Queued {
+    wire::UdpAddress to;
+    Bytes head;
+    std::span<const std::byte> body;
+    Bytes tail;
+  };
+  std::vector<Queued> queue_;
+};
 
 class RelayTest : public ::testing::Test {
  protected:
@@ -149,6 +181,35 @@ TEST_F(RelayTest, ASumCrossesTheRelay) {
     const auto lanes = packet->payload.subspan(wire::kHeaderBytes, 8);
     EXPECT_TRUE(std::ranges::equal(lanes, lanes_of<std::int32_t>({11, 22})));
   }
+}
+
+// The acknowledgement of the first transmission may cross the repetition, so that the sender goes on at once.
+TEST_F(RelayTest, ARepeatedResultLeavesAsItWasThoughItsSlotIsTakenOverInTheSameBatch) {
+  const Ring ring;
+  world_.start(ring);
+  LateOutbox late;
+  softswitch::Relay relay(world_.aggregator, late, {.own = world_.own, .instance = RelayWorld::kInstance}, [](std::uint32_t) {});
+  const auto receive = [&](std::uint16_t member, Bytes bytes) {
+    wire::IcrcFlow(RelayWorld::host(member), world_.own).seal(bytes);
+    relay.receive(RelayWorld::host(member), bytes, {});
+  };
+  const auto contribute = [&](std::uint16_t member, std::uint32_t chunk) {
+    receive(member, ring.contribution(member, ring.spec.first_seq + chunk, lanes_of<std::int32_t>({static_cast<std::int32_t>(chunk) + 1, member})));
+  };
+  for (std::uint16_t m = 0; m < 2; ++m) receive(m, RelayWorld::message({.kind = RelayKind::kRegister, .nonce = 100u + m}));
+  for (std::uint32_t chunk = 0; chunk < 2 * ring.spec.window; ++chunk) {
+    contribute(0, chunk);
+    contribute(1, chunk);
+  }
+  late.flush();
+  late.all.clear();
+  contribute(0, 0);
+  contribute(0, 2 * ring.spec.window);
+  late.flush();
+  ASSERT_EQ(late.all.size(), 1u);
+  EXPECT_TRUE(wire::IcrcFlow(world_.own, late.all[0].to).is_valid(late.all[0].bytes));
+  const auto lanes = wire::decode_packet(late.all[0].bytes)->payload.subspan(wire::kHeaderBytes, 8);
+  EXPECT_TRUE(std::ranges::equal(lanes, lanes_of<std::int32_t>({2, 1})));
 }
 
 TEST_F(RelayTest, AMemberThatHasGoneGetsNoResultAndItsBlocksNewOwnerNeither) {

@@ -26,6 +26,7 @@ class CollectingOutbox final : public softswitch::Outbox {
     all.push_back(std::move(sent));
   }
   void flush() noexcept override {}
+  void before_change(std::span<const std::byte>) noexcept override {}
   std::vector<Sent> all;
 };
 

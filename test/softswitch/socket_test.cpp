@@ -71,6 +71,19 @@ TEST(DatagramPort, BatchesCrossWhole) {
   EXPECT_EQ(receiver.counters().receive_calls_empty, 1u);
 }
 
+TEST(DatagramPort, WhatRefersToBytesThatAreAboutToChangeLeavesFirst) {
+  Listening here = open_listening("127.0.0.1:0", ""), there = open_listening("127.0.0.1:0", "");
+  DatagramPort sender(std::move(here.data));
+  const Bytes head(52), body(100), other(100);
+  sender.send(there.data_address, {.head = head, .body = body, .tail = {}});
+  sender.before_change(other);
+  EXPECT_EQ(sender.counters().datagrams_out, 0u);
+  sender.before_change(body);
+  EXPECT_EQ(sender.counters().datagrams_out, 1u);
+  sender.flush();
+  EXPECT_EQ(sender.counters().datagrams_out, 1u);
+}
+
 TEST(DatagramPort, ADatagramThatCannotBeSentIsCountedAndTheOthersGo) {
   Listening here = open_listening("127.0.0.1:0", ""), there = open_listening("127.0.0.1:0", "");
   DatagramPort sender(std::move(here.data));

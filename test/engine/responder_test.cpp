@@ -83,6 +83,17 @@ TEST_F(ResponderTest, GapIsReportedOnceUntilItCloses) {
   EXPECT_EQ(peer.answer()->bth.psn, (kFirst + 1) & wire::kPsnMask);
 }
 
+TEST_F(ResponderTest, GapIsReportedAgainWhereTheNakOrTheRepetitionSeemsLost) {
+  const auto request = [&](std::uint32_t ahead) { peer.request(Opcode::kWriteOnly, kFirst + ahead, random_bytes(random, 8), peer.reth(0, 8)); };
+  request(1);
+  peer.answers.clear();
+  request(1);
+  EXPECT_EQ(peer.answers.size(), 1u) << "what showed the gap comes again, without what it lacked";
+  peer.answers.clear();
+  for (std::uint32_t ahead = 2; ahead < 10; ++ahead) request(ahead);
+  EXPECT_EQ(peer.answers.size(), 2u) << "after every fourth packet behind";
+}
+
 TEST_F(ResponderTest, BurstGetsOneAcknowledgement) {
   for (std::uint32_t i = 0; i < 20; ++i) {
     wire::Packet packet{};

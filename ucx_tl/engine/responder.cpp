@@ -10,6 +10,8 @@ using wire::Opcode;
 
 // An acknowledgement costs the peer, a switch and us a packet each: it may wait for more requests, but not for long.
 constexpr std::uint32_t kAcknowledgeEvery = 8;
+// Packets behind a gap after which it is reported again.
+constexpr std::uint32_t kNakEvery = 4;
 constexpr Nanoseconds kAcknowledgeDelay = 30 * kMicrosecond;
 // Timer code of RNR NAKs: 0.64 ms, some turns of a progress loop.
 constexpr std::uint8_t kSyndromeNotReady = 0x20 | 12;
@@ -74,11 +76,7 @@ void Responder::on_request(const wire::Packet& packet, Nanoseconds now) noexcept
   }
   if (distance > 0) {
     counters_.gaps.add();
-    if (fatal_syndrome_ != 0 || is_gap_reported_) return;
-    is_gap_reported_ = true;
-    has_nak_ = true;
-    nak_syndrome_ = wire::kSyndromeNakSequence;
-    gap_psn_ = packet.bth.psn;
+    if (fatal_syndrome_ == 0) report_gap(packet.bth.psn);
     return;
   }
   if (fatal_syndrome_ != 0) {  // the NAK was lost
@@ -107,6 +105,20 @@ void Responder::on_request(const wire::Packet& packet, Nanoseconds now) noexcept
       counters_.access_errors.add();
       return refuse(wire::kSyndromeNakRemoteAccess);
   }
+}
+
+// Once a gap. Again when the first packet behind it comes again, which shows that the repetition was lost as well, and after some more
+// packets, since the NAK may have been lost: a time-out of the sender takes much longer.
+void Responder::report_gap(std::uint32_t psn) noexcept {
+  if (!is_gap_reported_) {
+    gap_psn_ = psn;
+    behind_gap_ = 0;
+  } else if (wire::psn_distance(psn, gap_psn_) > 0 && ++behind_gap_ % kNakEvery != 0) {
+    return;
+  }
+  is_gap_reported_ = true;
+  has_nak_ = true;
+  nak_syndrome_ = wire::kSyndromeNakSequence;
 }
 
 void Responder::refuse(std::uint8_t syndrome) noexcept {

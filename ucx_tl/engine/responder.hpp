@@ -64,6 +64,7 @@ class Responder {
   [[nodiscard]] bool fits_sequence(const wire::Packet&) const noexcept;
   [[nodiscard]] Outcome execute_write(const wire::Packet&, bool first, bool last) noexcept;
   [[nodiscard]] Outcome execute_send(const wire::Packet&, bool first, bool last) noexcept;
+  void report_gap(std::uint32_t psn) noexcept;
   void refuse(std::uint8_t syndrome) noexcept;
 
   MemoryTable& memory_;
@@ -84,9 +85,10 @@ class Responder {
   Nanoseconds unacknowledged_since_ = 0;
   bool acknowledge_now_ = false;         // a duplicate asks for the acknowledgement that was lost
   bool has_nak_ = false;
-  bool is_gap_reported_ = false;         // one NAK a gap
+  bool is_gap_reported_ = false;
   std::uint8_t nak_syndrome_ = 0;
   std::uint32_t gap_psn_ = 0;            // of the packet that showed the gap
+  std::uint32_t behind_gap_ = 0;         // packets behind that one
   std::uint8_t fatal_syndrome_ = 0;      // not 0: nothing is executed any more
 };
 

@@ -179,6 +179,36 @@ TEST_F(RequesterTest, TimeoutSendsAgainAndBacksOffUpToItsLimit) {
   EXPECT_GE(gaps.back(), 99 * kMillisecond);
 }
 
+TEST_F(RequesterTest, AcknowledgementThatLayInTheSocketComesBeforeTheTimer) {
+  ASSERT_EQ(post(8), PostStatus::kPosted);
+  peer.host.progress();
+  peer.answers.clear();
+  wire::Packet ack{};
+  ack.bth = {.opcode = Opcode::kAcknowledge, .psn = psn(0)};
+  network.inject({.from = address(9), .to = address(1), .bytes = peer.encode(ack)});
+  clock.advance(kSecond);  // we did not run
+  peer.host.progress();
+  EXPECT_EQ(peer.host.completions.size(), 1u);
+  EXPECT_EQ(counters().timeouts.value(), 0u);
+  EXPECT_FALSE(peer.answer());
+}
+
+TEST_F(RequesterTest, TimeoutThatWasTooEarlyLeavesNoTrace) {
+  for (int i = 0; i < 64; ++i) ASSERT_EQ(post(8), PostStatus::kPosted);
+  peer.host.progress();
+  clock.advance(6 * kMillisecond);  // the peer did not run
+  peer.host.progress();
+  EXPECT_EQ(counters().timeouts.value(), 1u);
+  peer.acknowledge(psn(63), wire::kSyndromeAck);
+  peer.answers.clear();
+  for (int i = 0; i < 100; ++i) ASSERT_EQ(post(8), PostStatus::kPosted);
+  peer.host.progress();
+  EXPECT_EQ(sent_psns().size(), 64u) << "the whole window";
+  clock.advance(6 * kMillisecond);
+  peer.host.progress();
+  EXPECT_EQ(counters().timeouts.value(), 1u) << "the round trip was measured";
+}
+
 TEST_F(RequesterTest, WithoutALimitNoSilenceBreaksTheConnection) {
   ASSERT_EQ(post(8), PostStatus::kPosted);
   for (int i = 0; i < 6000; ++i) {  // ten minutes

@@ -185,6 +185,10 @@ bool Engine::prepare_to_wait() noexcept {
 void Engine::check_timers(Nanoseconds now) noexcept {
   if (relay_ && now >= relay_->client.deadline()) send_relay_message(now);
   if (now < next_deadline_) return;
+  // A process that did not run for a while finds the acknowledgements that its timers miss in its socket.
+  if (std::any_of(live_.begin(), live_.end(), [now](const Qp* qp) { return qp->requester.deadline() <= now; })) {
+    for (unsigned batches = 0; batches < kTickBatches && receive(now) == kBatchPackets; ++batches) {}
+  }
   next_deadline_ = kNever;
   for (Qp* qp : live_) {
     if (qp->requester.deadline() <= now) {

@@ -126,9 +126,20 @@ void Requester::shrink_burst(std::uint32_t burst) noexcept {
 
 void Requester::arm(Nanoseconds now) noexcept { deadline_ = now + timeout_.timeout(); }
 
+void Requester::undo_timeout() noexcept {
+  burst_ = before_timeout_->burst;
+  burst_calm_ = before_timeout_->burst_calm;
+  is_timing_ = before_timeout_->is_timing;
+  timed_psn_ = before_timeout_->timed_psn;
+  timed_since_ = before_timeout_->timed_since;
+}
+
 void Requester::acknowledge_before(std::uint32_t psn, Nanoseconds now) noexcept {
   const std::int32_t newly = wire::psn_distance(psn, unacknowledged_psn_);
   if (newly <= 0) return;
+  // Packets are acknowledged that were not sent again: the first transmission had arrived, the time-out was too short.
+  if (before_timeout_ && wire::psn_distance(psn, next_psn_) > 0) undo_timeout();
+  before_timeout_.reset();
   if (is_timing_ && wire::psn_distance(psn, timed_psn_) > 0) {
     timeout_.add_sample(now - timed_since_);
     is_timing_ = false;
@@ -177,9 +188,11 @@ void Requester::on_acknowledge(std::uint32_t psn, std::uint8_t syndrome, Nanosec
     case wire::kSyndromeNakSequence: {
       counters_.naks_received.add();
       acknowledge_before(psn, now);
-      // The receiver and a switch may both ask for the same packet.
-      const bool asked_already = psn == gone_back_to_ && gone_back_at_ != 0 && now - gone_back_at_ < std::max(timeout_.smoothed(), 100 * kMicrosecond);
+      // The receiver and a switch may both ask for the same packet, and more than once.
+      const Nanoseconds crossing = std::max(std::min(timeout_.smoothed(), 4 * timeout_.shortest()), 100 * kMicrosecond);
+      const bool asked_already = psn == gone_back_to_ && gone_back_at_ != 0 && now - gone_back_at_ < crossing;
       if (wire::psn_distance(next_psn_, psn) <= 0 || asked_already) return;
+      before_timeout_.reset();
       go_back(psn);
       gone_back_to_ = psn;
       gone_back_at_ = now;
@@ -210,7 +223,7 @@ void Requester::on_timer(Nanoseconds now) noexcept {
   }
   counters_.timeouts.add();
   if (options_.retry_limit != RequesterOptions::kNoLimit && timeouts_in_a_row_ >= options_.retry_limit) return fail(QpError::kRetriesExhausted);
-  ++timeouts_in_a_row_;
+  if (timeouts_in_a_row_++ == 0) before_timeout_ = {burst_, burst_calm_, is_timing_, timed_psn_, timed_since_};
   timeout_.back_off();
   shrink_burst(kBurstAfterTimeout);
   go_back(unacknowledged_psn_);

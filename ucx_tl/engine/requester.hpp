@@ -80,6 +80,7 @@ class Requester {
   [[nodiscard]] const Message& message(std::uint64_t number) const noexcept { return (*queue_)[number % kQueueMessages]; }
   [[nodiscard]] std::uint32_t queued_packets() const noexcept { return static_cast<std::uint32_t>(wire::psn_distance(end_psn_, unacknowledged_psn_)); }
   void acknowledge_before(std::uint32_t psn, Nanoseconds now) noexcept;
+  void undo_timeout() noexcept;
   void go_back(std::uint32_t psn) noexcept;
   void advance_cursor() noexcept;
   void grow_burst(std::uint32_t acknowledged) noexcept;
@@ -112,6 +113,15 @@ class Requester {
   Nanoseconds hold_until_ = 0;        // after an RNR NAK
   Nanoseconds deadline_ = kNever;
   std::uint32_t timeouts_in_a_row_ = 0;
+
+  // What the first time-out in a row has changed, to be undone if it turns out that nothing was lost.
+  struct BeforeTimeout {
+    std::uint32_t burst, burst_calm;
+    bool is_timing;
+    std::uint32_t timed_psn;
+    Nanoseconds timed_since;
+  };
+  std::optional<BeforeTimeout> before_timeout_;
 
   bool is_timing_ = false;            // one packet at a time is timed
   std::uint32_t timed_psn_ = 0;

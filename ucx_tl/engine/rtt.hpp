@@ -17,6 +17,7 @@ class RetransmissionTimeout {
   void add_sample(Nanoseconds round_trip) noexcept {
     // An acknowledgement may wait for the slowest member of a group for seconds: that tells nothing about the path.
     round_trip = std::min(round_trip, maximum_ / 4);
+    shortest_ = std::min(shortest_, round_trip);
     if (smoothed_ == 0) {
       smoothed_ = round_trip;
       variation_ = round_trip / 2;
@@ -34,6 +35,8 @@ class RetransmissionTimeout {
   }
   [[nodiscard]] Nanoseconds timeout() const noexcept { return timeout_; }
   [[nodiscard]] Nanoseconds smoothed() const noexcept { return smoothed_; }
+  // Of the path alone: the other samples may contain the time that a group's slowest member took.
+  [[nodiscard]] Nanoseconds shortest() const noexcept { return shortest_; }
 
  private:
   static constexpr Nanoseconds kInitial = 5 * kMillisecond;  // nothing is known yet: between a LAN's and a busy host's
@@ -41,6 +44,7 @@ class RetransmissionTimeout {
   Nanoseconds maximum_;
   Nanoseconds timeout_;
   Nanoseconds smoothed_ = 0;
+  Nanoseconds shortest_ = kSecond;
   Nanoseconds variation_ = 0;
 };
 

@@ -209,6 +209,22 @@ TEST_F(RequesterTest, TimeoutThatWasTooEarlyLeavesNoTrace) {
   EXPECT_EQ(counters().timeouts.value(), 1u) << "the round trip was measured";
 }
 
+TEST_F(RequesterTest, AcknowledgementsThatWaitForASlowMemberDoNotLengthenTheTimeout) {
+  const auto exchange = [&](std::uint32_t n, Nanoseconds round_trip) {
+    ASSERT_EQ(post(8), PostStatus::kPosted);
+    peer.host.progress();
+    clock.advance(round_trip);
+    peer.acknowledge(psn(n), wire::kSyndromeAck);
+  };
+  for (std::uint32_t n = 0; n < 20; ++n) exchange(n, n % 2 == 0 ? 50 * kMicrosecond : 4 * kMillisecond);
+  ASSERT_EQ(post(8), PostStatus::kPosted);
+  peer.host.progress();
+  const std::uint64_t before = counters().timeouts.value();
+  clock.advance(8 * kMillisecond);
+  peer.host.progress();
+  EXPECT_EQ(counters().timeouts.value(), before + 1);
+}
+
 TEST_F(RequesterTest, WithoutALimitNoSilenceBreaksTheConnection) {
   ASSERT_EQ(post(8), PostStatus::kPosted);
   for (int i = 0; i < 6000; ++i) {  // ten minutes

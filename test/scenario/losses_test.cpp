@@ -241,7 +241,7 @@ TEST(Losses, AreNotSeenWhereMembersOnlyStop) {
   constexpr std::uint32_t kChunks = 2048;
   for (const Nanoseconds pause : {3 * kMillisecond, 10 * kMillisecond}) {
     const Cost cost = cost_of_runs({}, kChunks, pause);
-    EXPECT_LT(cost.timeouts, 10 * kRuns);
+    EXPECT_LT(cost.timeouts, 50 * kRuns);
     EXPECT_LT(cost.packets, kRuns * kMembers * kChunks * 5 / 4);
   }
 }

@@ -16,8 +16,8 @@ class RetransmissionTimeout {
 
   void add_sample(Nanoseconds round_trip) noexcept {
     // An acknowledgement may wait for the slowest member of a group for seconds: that tells nothing about the path.
-    round_trip = std::min(round_trip, maximum_ / 4);
     shortest_ = std::min(shortest_, round_trip);
+    round_trip = std::min({round_trip, maximum_ / 4, std::max(minimum_, kLongestOfPath * shortest_)});
     if (smoothed_ == 0) {
       smoothed_ = round_trip;
       variation_ = round_trip / 2;
@@ -39,6 +39,8 @@ class RetransmissionTimeout {
   [[nodiscard]] Nanoseconds shortest() const noexcept { return shortest_; }
 
  private:
+  // A round trip that is longer, compared to the shortest one, contains more than the path and its queues.
+  static constexpr Nanoseconds kLongestOfPath = 40;
   static constexpr Nanoseconds kInitial = 5 * kMillisecond;  // nothing is known yet: between a LAN's and a busy host's
   Nanoseconds minimum_;
   Nanoseconds maximum_;

@@ -53,6 +53,7 @@ typedef struct coll_ina_module {
     bool is_served;           /* false: `declined` says why, for the communicator's whole life */
     enum ina_decline declined;
     ina_comm *comm;           /* created at the first eligible operation */
+    uint32_t tags_taken;      /* by operations, alike on all ranks */
     coll_ina_previous previous; /* retained */
 } coll_ina_module;
 

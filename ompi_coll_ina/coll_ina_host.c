@@ -78,16 +78,19 @@ static void host_cancel(void *context, void **request) {
     *request = NULL;
 }
 
-/* Shares Open MPI's counter of tags for non-blocking collectives: all ranks start those and ours in the same order. */
+/* Open MPI's counter of tags for non-blocking collectives is not shared: MPI_Comm_idup takes tags of it from progress, on each rank at another place
+ * among our operations. Ours are the last ones of that range, which Open MPI comes to after a thousand million operations of one communicator.
+ * Called within a call of the component's functions, so the communicator has our module. */
 static int host_reserve_tag(void *context, void *comm) {
     (void)context;
-    ompi_communicator_t *of = communicator_of(comm);
-    int32_t tag = __atomic_load_n(&of->c_nbc_tag, __ATOMIC_RELAXED);
-    int32_t taken;
-    do {
-        taken = tag - 1 < MCA_COLL_BASE_TAG_NONBLOCKING_END ? MCA_COLL_BASE_TAG_NONBLOCKING_BASE : tag;
-    } while (!__atomic_compare_exchange_n(&of->c_nbc_tag, &tag, taken - 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
-    return taken;
+    enum { kTags = 1 << 20 };
+    const mca_coll_base_comm_coll_t *functions = communicator_of(comm)->c_coll;
+    mca_coll_base_module_t *super = functions->coll_iallreduce_module;
+    if (coll_ina_iallreduce != functions->coll_iallreduce) {
+        super = functions->coll_allreduce_module; /* another component stands in front of one of the two */
+    }
+    const uint32_t count = __atomic_fetch_add(&((coll_ina_module *)super)->tags_taken, 1, __ATOMIC_RELAXED);
+    return MCA_COLL_BASE_TAG_NONBLOCKING_END + (int)(count % kTags);
 }
 
 static void host_retain(void *context, void *comm, int keep) {

@@ -66,6 +66,13 @@ static int run_previous(const void *source, void *destination, int count, ompi_d
     return module->previous.iallreduce(source, destination, count, type, op, comm, request, module->previous.iallreduce_module);
 }
 
+/* Open MPI agrees on a new communicator's number with non-blocking reductions of one int, MPI_MIN or MPI_MAX, over the old one. MPI_Comm_idup posts
+ * them from progress, so each rank has them at another place among the caller's own operations, and only what all ranks post in the same
+ * order can be the engine's. Whose they are does not show: all of that form go to the component below, alike on all ranks. */
+static bool may_be_from_progress(int count, const ompi_datatype_t *type, const ompi_op_t *op) {
+    return 1 == count && MPI_INT == type && (MPI_MAX == op || MPI_MIN == op);
+}
+
 int coll_ina_iallreduce(const void *source, void *destination, int count, ompi_datatype_t *type, ompi_op_t *op, ompi_communicator_t *comm,
                         ompi_request_t **request, mca_coll_base_module_t *super) {
     coll_ina_module *module = (coll_ina_module *)super;
@@ -79,6 +86,10 @@ int coll_ina_iallreduce(const void *source, void *destination, int count, ompi_d
     };
     enum ina_decline reason = module->declined;
     const bool is_open = module->is_served && !coll_ina.shut_down;
+    if (is_open && may_be_from_progress(count, type, op)) {
+        coll_ina_count_decline(INA_DECLINE_OP);
+        return run_previous(source, destination, count, type, op, comm, request, module);
+    }
     if (!is_open || !coll_ina_translate(type, op, &reduction, &reason)) {
         coll_ina_count_decline(module->is_served && coll_ina.shut_down ? INA_DECLINE_NO_SWITCH : reason);
         return run_previous(source, destination, count, type, op, comm, request, module);

@@ -13,6 +13,7 @@ static void module_construct(coll_ina_module *module) {
     module->is_served = false;
     module->declined = INA_DECLINE_COMM;
     module->comm = NULL;
+    module->tags_taken = 0;
     memset(&module->previous, 0, sizeof module->previous);
 }
 

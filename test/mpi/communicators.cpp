@@ -70,6 +70,23 @@ void inter(ina::test::Run& run) {
   MPI_Comm_free(&half);
 }
 
+// Open MPI agrees on the duplicate's number by reductions of its own over the parent, at another moment on every rank.
+void duplicate_meanwhile(ina::test::Run& run) {
+  for (int round = 0; round < 20; ++round) {
+    MPI_Comm parent, dup;
+    MPI_Comm_dup(MPI_COMM_WORLD, &parent);
+    check_sum(run, parent, 20, "parent");
+    MPI_Request request;
+    MPI_Comm_idup(parent, &dup, &request);
+    check_sum(run, parent, 20, "parent of a duplicate under way");
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    check_sum(run, parent, 5, "parent of a duplicate");
+    MPI_Comm_free(&parent);
+    check_sum(run, dup, 5, "non-blocking duplicate");
+    MPI_Comm_free(&dup);
+  }
+}
+
 void groups(ina::test::Run& run) {
   MPI_Group world, some;
   MPI_Comm_group(MPI_COMM_WORLD, &world);
@@ -106,6 +123,7 @@ int main(int argc, char** argv) {
   free_early(run);
   inter(run);
   groups(run);
+  duplicate_meanwhile(run);
   many(run, static_cast<int>(ina::test::option(argc, argv, "many", 12)));
   MPI_Comm left_over;
   MPI_Comm_dup(MPI_COMM_WORLD, &left_over);

@@ -180,6 +180,7 @@ void EmbeddedSwitch::poll(std::uint64_t now) {
   int status = 0;
   if (pid_ > 0 && ::waitpid(pid_, &status, WNOHANG) != 0) {
     pid_ = -1;
+    if (last_line_.ends_with('.')) last_line_.pop_back();
     fail("the embedded switch has ended" + (last_line_.empty() ? std::string() : ": " + last_line_));
   } else if (state_ == State::kStarting && now >= deadline_) {
     fail("the embedded switch did not say where it listens within 3 s");

@@ -67,14 +67,14 @@ void GroupRequest::ask(std::uint64_t now) {
     const auto fabric = services_.fabrics.get(welcome.instance, fabric_settings_);
     const std::size_t most = std::min({fabric->max_payload(), std::size_t{welcome.payload}, std::size_t{payload_limit_}, wire::kMaxPayload});
     if (most < wire::kMinPayload) {
-      fail(INA_DECLINE_UNREACHABLE, "packets of " + std::to_string(most) + " bytes are too small");
+      fail_transport("packets of " + std::to_string(most) + " bytes are too small");
       return;
     }
     const auto payload = static_cast<std::uint32_t>(most / 4 * 4);
     question_ = services_.manager.ask(members_, std::min(std::bit_floor(kBytesUnderWay / payload), wire::kMaxWindow), payload, now);
     state_ = State::kAsking;
   } catch (const Error& error) {
-    fail(INA_DECLINE_UNREACHABLE, error.what());
+    fail_transport(error.what());
   }
 }
 
@@ -103,18 +103,33 @@ void GroupRequest::abandon() {
 }
 
 void GroupRequest::fail(ina_decline reason, const std::string& why) {
+  end_failed(reason, why);
+  if (reason != INA_DECLINE_UNREACHABLE) return;
+  if (services_.settings.switch_address.kind == SwitchAddress::Kind::kEmbedded) {
+    complain("embedded", "The embedded switch cannot be used: " + why + ".",
+             "Set coll_ina_softswitch to the path of ina-softswitch, or coll_ina_switch to where a switch listens (HOST:PORT or unix:PATH), or to none.");
+  } else {
+    complain("unreachable", "The switch cannot be used: " + why + ".",
+             "Start ina-softswitch there, or set coll_ina_switch to where it listens (HOST:PORT or unix:PATH), to embedded, or to none.");
+  }
+}
+
+void GroupRequest::fail_transport(const std::string& why) {
+  end_failed(INA_DECLINE_UNREACHABLE, why);
+  complain("transport", "The transport to the switch cannot be used: " + why + ".",
+           "Set coll_ina_transport to auto, or to another transport that ucx_info -d shows, or coll_ina_switch to none.");
+}
+
+void GroupRequest::end_failed(ina_decline reason, const std::string& why) {
   state_ = State::kFailed;
   reason_ = reason;
   failure_ = why;
-  if (reason == INA_DECLINE_UNREACHABLE) complain(why);
 }
 
-void GroupRequest::complain(const std::string& why) {
+void GroupRequest::complain(const char* topic, const std::string& what, const char* advice) {
   if (services_.has_complained) return;
   services_.has_complained = true;
-  services_.host.show_help("unreachable", "The switch cannot be used: " + why +
-                                              ".\nMPI_Allreduce runs in software, and the switch is asked again later. Start ina-softswitch there, or set "
-                                              "coll_ina_switch to where it listens (HOST:PORT or unix:PATH), to embedded, or to none.");
+  services_.host.show_help(topic, what + "\nMPI_Allreduce runs in software, and the switch is asked again later. " + advice);
 }
 
 }  // namespace ina::core

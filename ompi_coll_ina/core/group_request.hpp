@@ -53,7 +53,10 @@ class GroupRequest {
   void ask(std::uint64_t now);
   void hear();
   void fail(ina_decline, const std::string& why);
-  void complain(const std::string& why);
+  void fail_transport(const std::string& why);
+  void end_failed(ina_decline, const std::string& why);
+  // Tells the user, once a process; topic: of the help file.
+  void complain(const char* topic, const std::string& what, const char* advice);
 
   LeaderServices services_;
   const std::uint32_t members_;

@@ -90,8 +90,8 @@ UctDevice find_uct_device(const std::string& transport, const std::string& devic
       if (chosen != names.end()) return {component, std::move(md), *chosen};
     }
   }
-  if (is_known) throw Error(Status::kUnsupported, "transport " + transport + " has no device " + device + ", UCX");
-  throw Error(Status::kUnsupported, "transport " + transport + " is not available, UCX");
+  if (is_known) throw Error(Status::kUnsupported, "UCX's transport " + transport + " has no device " + device);
+  throw Error(Status::kUnsupported, "UCX has no transport " + transport);
 }
 
 }  // namespace ina::core

@@ -13,6 +13,12 @@
 /* Tags on every communicator that nobody else uses: Open MPI's collectives begin at -7 and go down, MPI_ANY_TAG is -1. */
 enum { COLL_INA_TAG_DECISION = -5, COLL_INA_TAG_WORLD = -6 };
 
+/* Tags of the operations' own messages. Open MPI's counter of tags for non-blocking collectives is not shared: MPI_Comm_idup takes tags of it from
+ * progress, on each rank at another place among our operations. It comes to these after four million operations of one communicator, and an
+ * encounter would need the same tag at the same time. Not lower: PML ucx keeps 24 bits of a tag, sign included, and would mistake a very low one for a
+ * user's. */
+enum { COLL_INA_TAG_OPERATIONS = -(1 << 22), COLL_INA_TAG_OPERATIONS_COUNT = 1 << 20 };
+
 typedef struct coll_ina_settings {
     int priority;
     int verbose;
@@ -53,7 +59,6 @@ typedef struct coll_ina_module {
     bool is_served;           /* false: `declined` says why, for the communicator's whole life */
     enum ina_decline declined;
     ina_comm *comm;           /* created at the first eligible operation */
-    uint32_t tags_taken;      /* by operations, alike on all ranks */
     coll_ina_previous previous; /* retained */
 } coll_ina_module;
 

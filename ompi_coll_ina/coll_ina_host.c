@@ -78,21 +78,6 @@ static void host_cancel(void *context, void **request) {
     *request = NULL;
 }
 
-/* Open MPI's counter of tags for non-blocking collectives is not shared: MPI_Comm_idup takes tags of it from progress, on each rank at another place
- * among our operations. Ours are the last ones of that range, which Open MPI comes to after a thousand million operations of one communicator.
- * Called within a call of the component's functions, so the communicator has our module. */
-static int host_reserve_tag(void *context, void *comm) {
-    (void)context;
-    enum { kTags = 1 << 20 };
-    const mca_coll_base_comm_coll_t *functions = communicator_of(comm)->c_coll;
-    mca_coll_base_module_t *super = functions->coll_iallreduce_module;
-    if (coll_ina_iallreduce != functions->coll_iallreduce) {
-        super = functions->coll_allreduce_module; /* another component stands in front of one of the two */
-    }
-    const uint32_t count = __atomic_fetch_add(&((coll_ina_module *)super)->tags_taken, 1, __ATOMIC_RELAXED);
-    return MCA_COLL_BASE_TAG_NONBLOCKING_END + (int)(count % kTags);
-}
-
 static void host_retain(void *context, void *comm, int keep) {
     (void)context;
     ompi_communicator_t *of = communicator_of(comm);
@@ -202,7 +187,6 @@ const ina_host coll_ina_host = {
     .irecv = host_irecv,
     .test = host_test,
     .cancel = host_cancel,
-    .reserve_tag = host_reserve_tag,
     .retain = host_retain,
     .complete = host_complete,
     .now_ns = host_now_ns,

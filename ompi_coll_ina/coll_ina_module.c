@@ -9,11 +9,12 @@
 
 #include "ompi_coll_ina/coll_ina.h"
 
+_Static_assert(COLL_INA_TAG_OPERATIONS - COLL_INA_TAG_OPERATIONS_COUNT > -(1 << 23), "a tag has 24 bits in PML ucx");
+
 static void module_construct(coll_ina_module *module) {
     module->is_served = false;
     module->declined = INA_DECLINE_COMM;
     module->comm = NULL;
-    module->tags_taken = 0;
     memset(&module->previous, 0, sizeof module->previous);
 }
 
@@ -136,6 +137,8 @@ ina_comm *coll_ina_engine_of(coll_ina_module *module, ompi_communicator_t *comm)
         .size = size,
         .world_ranks = world_ranks,
         .decision_tag = COLL_INA_TAG_DECISION,
+        .first_tag = COLL_INA_TAG_OPERATIONS,
+        .tag_count = COLL_INA_TAG_OPERATIONS_COUNT,
         .all_on_one_node = coll_ina_is_on_one_node(comm),
     };
     module->comm = ina_comm_create(coll_ina.core, &spec);

@@ -6,7 +6,7 @@ namespace ina::core {
 
 Communicator::Communicator(const ina_comm_spec& spec, const CommunicatorServices& services)
     : services_(services), ranks_{.handle = spec.handle, .rank = spec.rank, .size = spec.size}, world_ranks_(spec.world_ranks, spec.world_ranks + spec.size),
-      name_(spec.name != nullptr ? spec.name : "communicator"), decision_tag_(spec.decision_tag) {
+      name_(spec.name != nullptr ? spec.name : "communicator"), decision_tag_(spec.decision_tag), first_tag_(spec.first_tag), tag_count_(spec.tag_count) {
   if (is_leader()) leader_ = std::make_unique<Leader>(services_.leader, name_, spec.size, spec.all_on_one_node != 0);
 }
 
@@ -60,11 +60,11 @@ ina_route Communicator::allreduce(const ina_reduction& reduction, ina_operation*
   return route_of(operation);
 }
 
-// The tag of a non-blocking operation is reserved at its post, on all ranks alike, whether the decision is known or not; that of a blocking one
-// when it is routed, within the caller's call.
+// The tag follows from the index, on all ranks alike, whether the decision is known or not.
 std::unique_ptr<ina_operation> Communicator::make(const ina_reduction& reduction, std::uint64_t index) {
   auto operation = std::make_unique<ina_operation>();
   operation->index = index;
+  operation->tag = first_tag_ - static_cast<int>(index % tag_count_);
   operation->is_blocking = reduction.blocking != 0;
   operation->cookie = reduction.cookie;
   operation->ranks = ranks_;
@@ -74,7 +74,6 @@ std::unique_ptr<ina_operation> Communicator::make(const ina_reduction& reduction
   // The caller of a blocking one keeps the communicator itself.
   if (operation->is_blocking) return operation;
   operation->hold = hold();
-  operation->tag = services_.life.host.reserve_tag(ranks_.handle);
   return operation;
 }
 
@@ -123,7 +122,6 @@ void Communicator::start(Operation& operation, Way way) {
     operation.state = Operation::State::kSoftware;
     return;
   }
-  if (operation.is_blocking) operation.tag = services_.life.host.reserve_tag(ranks_.handle);
   if (way == Way::kStream) {
     life_->post(operation);
   } else {

@@ -79,6 +79,8 @@ class Communicator {
   std::vector<int> world_ranks_;
   const std::string name_;
   const int decision_tag_;
+  const int first_tag_;  // of the operations: they go down from it and come round
+  const unsigned tag_count_;
   std::unique_ptr<Leader> leader_;
   std::weak_ptr<CommHold> hold_;
 

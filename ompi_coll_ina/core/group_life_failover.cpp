@@ -3,7 +3,7 @@
 // Why every member ends with the same result: a result of seq exists only if all members have contributed seq, so H, the end of what anyone has, is not after what any member
 // has posted, and not more than W after what it has. What is before H is handed over from the mailboxes, where the last W results of a member that has H still stand; what
 // is after H was covered for nobody, and its input is untouched everywhere. So all members start the software schedules of all outstanding operations at the same
-// lanes, with the tags that were reserved when the operations were posted.
+// lanes, with the tags that follow from the indices of the operations.
 #include <string>
 
 #include "ompi_coll_ina/core/group_life.hpp"

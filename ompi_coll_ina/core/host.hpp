@@ -32,7 +32,6 @@ class Host final : public Messenger {
   [[nodiscard]] int test(void** request, std::size_t* received, int* source) noexcept { return f_.test(f_.context, request, received, source); }
   void cancel(void** request) noexcept override { f_.cancel(f_.context, request); }
 
-  [[nodiscard]] int reserve_tag(void* comm) noexcept { return f_.reserve_tag(f_.context, comm); }
   void retain(void* comm, bool keep) noexcept { f_.retain(f_.context, comm, keep ? 1 : 0); }
   void complete(void* cookie, int status) noexcept { f_.complete(f_.context, cookie, status); }
   [[nodiscard]] std::uint64_t now_ns() noexcept { return f_.now_ns(f_.context); }

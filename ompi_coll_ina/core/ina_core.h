@@ -48,8 +48,6 @@ typedef struct ina_host {
     int (*test)(void *context, void **request, size_t *received, int *source);
     /* Cancels a receive that has not matched and frees it. Waits for one that has. */
     void (*cancel)(void *context, void **request);
-    /* A tag of this communicator that no other operation on it uses meanwhile: all ranks that call this in the same order get the same. */
-    int (*reserve_tag)(void *context, void *comm);
     /* Keeps the communicator alive for messages (1) or no longer (0): while operations of it are outstanding. */
     void (*retain)(void *context, void *comm, int keep);
     /* The operation posted with this cookie is complete (status 0) or lost (negative: messages failed). Called with the core's lock held. */
@@ -118,6 +116,8 @@ typedef struct ina_comm_spec {
     int rank, size;
     const int *world_ranks;   /* [size]: rank in MPI_COMM_WORLD of each member; copied */
     int decision_tag;         /* reserved for the leader's decisions on this communicator */
+    int first_tag;            /* reserved for its operations: first_tag, first_tag - 1, ..., */
+    unsigned tag_count;       /* so many, > 0; used again after as many operations */
     int all_on_one_node;
 } ina_comm_spec;
 

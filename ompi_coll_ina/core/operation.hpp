@@ -37,7 +37,7 @@ struct Operation {
   bool is_blocking = false;
   void* cookie = nullptr;
   CommRanks ranks;
-  int tag = 0;  // reserved in the order of posts
+  int tag = 0;  // follows from the index
   wire::Op op = wire::Op::kNone;
   std::optional<HostLanes> lanes;
   std::optional<StreamOperation> stream;

@@ -182,11 +182,10 @@ TestComm& Job::make_comm(const std::string& name, const std::vector<int>& world_
   comm.name = name;
   comm.world_ranks = world_ranks;
   comm.called.assign(world_ranks.size(), 0);
-  comm.next_tag.assign(world_ranks.size(), -1000);
   comm.held.assign(world_ranks.size(), 0);
   for (int member = 0; member < comm.size(); ++member) {
     const ina_comm_spec spec_of{.handle = &comm, .name = comm.name.c_str(), .rank = member, .size = comm.size(), .world_ranks = comm.world_ranks.data(),
-                                .decision_tag = -78, .all_on_one_node = all_on_one_node ? 1 : 0};
+                                .decision_tag = -78, .first_tag = -1000, .tag_count = 4096, .all_on_one_node = all_on_one_node ? 1 : 0};
     comm.comms.push_back(ina_comm_create(&process(world_ranks[static_cast<std::size_t>(member)]).core(), &spec_of));
   }
   return comm;
@@ -304,10 +303,6 @@ ina_host Job::host_of(int rank) {
     for (auto& [key, mailbox] : job.mailboxes_) std::erase(mailbox.receives, static_cast<Request*>(*request));
     delete static_cast<Request*>(*request);
     *request = nullptr;
-  };
-  host.reserve_tag = [](void* context, void* comm) {
-    auto& [job, self] = *static_cast<HostContext*>(context);
-    return static_cast<TestComm*>(comm)->next_tag[static_cast<std::size_t>(job->rank_in(comm, self))]--;
   };
   host.retain = [](void* context, void* comm, int keep) {
     auto& [job, self] = *static_cast<HostContext*>(context);

@@ -41,7 +41,6 @@ struct TestComm {
   std::vector<int> world_ranks;
   std::vector<ina_comm*> comms;       // per member; null once freed there
   std::vector<std::uint64_t> called;  // operations that the member has called
-  std::vector<int> next_tag;          // per member
   std::vector<int> held;              // per member: retain minus release
   // By index of the operation: which members ran it in the component below, and their inputs.
   struct Below {

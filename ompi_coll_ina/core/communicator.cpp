@@ -14,7 +14,7 @@ Communicator::~Communicator() { end(); }
 
 void Communicator::end() {
   is_software_for_good_ = true;
-  if (leader_) leader_->abandon();
+  if (leader_) leader_->abandon(posted_);
   leave_life(0);
 }
 

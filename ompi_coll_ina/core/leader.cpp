@@ -21,6 +21,11 @@ Decision Leader::decide(const GroupLife* life, bool is_committed, std::uint64_t 
   return stay();
 }
 
+void Leader::abandon(std::uint64_t operations) {
+  request_.abandon();
+  if (path_.empty() && operations != 0) announce("software: it ended with operation " + std::to_string(operations) + ", before its group was ready");
+}
+
 Decision Leader::never(ina_decline reason, const std::string& why) {
   announce("software: " + why);
   Decision decision;

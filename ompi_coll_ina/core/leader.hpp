@@ -22,8 +22,8 @@ class Leader {
   void note_failover() noexcept { reason_ = INA_DECLINE_FAILOVER; }
   [[nodiscard]] bool is_busy() const noexcept { return request_.is_under_way(); }
   void progress(std::uint64_t now) { request_.progress(now); }
-  // The communicator goes.
-  void abandon() { request_.abandon(); }
+  // The communicator goes, after so many operations.
+  void abandon(std::uint64_t operations);
 
  private:
   static constexpr std::uint64_t kFirstRetryNs = 50'000'000;

@@ -47,6 +47,19 @@ void run_until_offloaded(Job& job, TestComm& world, std::uint64_t wanted) {
   FAIL() << "nothing was offloaded, seed " << job.spec.seed << "\n" << job.state() << said << job.manager.slots_used() << " slots used, " << job.manager.opens << " opens";
 }
 
+TEST(Decisions, ACommunicatorThatEndsUndecidedSaysSo) {
+  Job job({.size = 4, .seed = 12});
+  TestComm& comm = job.make_comm("communicator 5", {0, 1, 2, 3}, false);
+  job.each([&](Process& process, int) {
+    process.allreduce(comm, 3);
+    process.free(comm);
+    process.shut_down();
+  });
+  ASSERT_NO_FATAL_FAILURE(job.run());
+  EXPECT_EQ(job.process(0).log, std::vector<std::string>{"communicator 5: software: it ended with operation 1, before its group was ready"});
+  EXPECT_TRUE(job.process(1).log.empty());
+}
+
 TEST(Decisions, BlockingOperationsAreOffloadedAfterSomeCheckpoints) {
   Job job({.size = 4, .seed = 11});
   TestComm& world = job.make_world();

@@ -29,9 +29,9 @@ class PollPace {
       return;
     }
     if (is_bulk) {
-      // Next when a batch that is worth a call should be there, but long before the window is used up.
+      // Next when a batch that is worth a call should be there: half of what is under way, so that the other half keeps the path busy.
       per_packet_ = (3 * per_packet_ + (now - period_begin_) / packets) / 4;
-      gap_ = std::min(per_packet_ * std::min(kGoodBatch, in_flight / 4), kLongestGap);
+      gap_ = std::min(per_packet_ * std::min(kGoodBatch, in_flight / 2), kLongestGap);
     } else {
       gap_ = 0;
     }

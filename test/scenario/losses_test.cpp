@@ -154,9 +154,9 @@ class Member final : public engine::EventSink {
     const std::uint32_t seq = kSpec.first_seq + result_end_;
     const std::byte* const end = mailbox() + (seq % (2 * kSpec.window) + 1) * kPayload;
     if (wire::load_be<std::uint32_t>(end - wire::kTrailerBytes) != seq) return false;
-    std::int32_t sum, expected = 0;
+    std::uint32_t sum, expected = 0;  // sums of int32 wrap around
     std::memcpy(&sum, end - wire::kTrailerBytes - kLaneBytes, sizeof sum);
-    for (std::uint16_t m = 0; m < kMembers; ++m) expected += lane(m, result_end_);
+    for (std::uint16_t m = 0; m < kMembers; ++m) expected += static_cast<std::uint32_t>(lane(m, result_end_));
     if (sum != expected) ++wrong_;
     return true;
   }

@@ -78,10 +78,15 @@ std::optional<UdpAddress> UdpAddress::from_sockaddr(const sockaddr_storage& from
   return std::nullopt;
 }
 
-std::string UdpAddress::text() const {
+std::string UdpAddress::ip_text() const {
   char numeric[INET6_ADDRSTRLEN] = "";
   inet_ntop(is_ipv6 ? AF_INET6 : AF_INET, ip.data(), numeric, sizeof numeric);
-  return (is_ipv6 ? "[" + std::string(numeric) + "]" : std::string(numeric)) + ":" + std::to_string(port);
+  return numeric;
+}
+
+std::string UdpAddress::text() const {
+  const std::string host = ip_text();
+  return (is_ipv6 ? "[" + host + "]" : host) + ":" + std::to_string(port);
 }
 
 std::optional<UdpAddress> UdpAddress::parse(std::string_view text) noexcept {

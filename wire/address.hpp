@@ -24,7 +24,8 @@ struct UdpAddress {
 
   [[nodiscard]] socklen_t to_sockaddr(sockaddr_storage& to) const noexcept;
   [[nodiscard]] static std::optional<UdpAddress> from_sockaddr(const sockaddr_storage& from) noexcept;
-  [[nodiscard]] std::string text() const;  // "10.0.0.1:5050", "[fd00::1]:5050"
+  [[nodiscard]] std::string text() const;     // "10.0.0.1:5050", "[fd00::1]:5050"
+  [[nodiscard]] std::string ip_text() const;  // "10.0.0.1", "fd00::1"
   // Numeric addresses only, the form of text(). nullopt if it is anything else.
   [[nodiscard]] static std::optional<UdpAddress> parse(std::string_view text) noexcept;
 };

@@ -1,10 +1,7 @@
 #include "ompi_coll_ina/core/embedded_switch.hpp"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
-#include <ifaddrs.h>
 #include <net/if.h>
-#include <netinet/in.h>
 #include <sched.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -21,6 +18,7 @@
 #include <vector>
 
 #include "ompi_coll_ina/core/error.hpp"
+#include "wire/local_address.hpp"
 
 namespace ina::core {
 
@@ -125,17 +123,12 @@ void close_fd(int& fd) noexcept {
 
 std::string choose_listen_address(bool all_on_one_node) {
   if (all_on_one_node) return "127.0.0.1";
-  ifaddrs* list = nullptr;
-  if (::getifaddrs(&list) != 0) throw Error(Status::kUnreachable, std::string("cannot list this host's addresses: ") + std::strerror(errno));
-  const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> owner(list, ::freeifaddrs);
-  for (const ifaddrs* each = list; each != nullptr; each = each->ifa_next) {
+  const auto addresses = wire::list_local_addresses();
+  if (!addresses) throw Error(Status::kUnreachable, std::string("cannot list this host's addresses: ") + std::strerror(errno));
+  for (const wire::LocalAddress& each : *addresses) {
     constexpr unsigned kWanted = IFF_UP | IFF_RUNNING;
-    if (each->ifa_addr == nullptr || each->ifa_addr->sa_family != AF_INET) continue;
-    if ((each->ifa_flags & kWanted) != kWanted || (each->ifa_flags & (IFF_LOOPBACK | IFF_POINTOPOINT)) != 0) continue;
-    sockaddr_in address;
-    std::memcpy(&address, each->ifa_addr, sizeof address);
-    std::array<char, INET_ADDRSTRLEN> text{};
-    if (::inet_ntop(AF_INET, &address.sin_addr, text.data(), text.size()) != nullptr) return text.data();
+    const bool is_for_others = (each.flags & kWanted) == kWanted && (each.flags & (IFF_LOOPBACK | IFF_POINTOPOINT)) == 0;
+    if (!each.address.is_ipv6 && is_for_others) return each.address.ip_text();
   }
   throw Error(Status::kUnreachable, "this host has no IPv4 address that other hosts reach; write embedded:ADDRESS");
 }

@@ -1,12 +1,12 @@
 #include "ompi_coll_ina/core/local_route.hpp"
 
-#include <ifaddrs.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cstring>
-#include <memory>
+#include <utility>
+
+#include "wire/local_address.hpp"
 
 namespace ina::core {
 namespace {
@@ -36,25 +36,14 @@ std::optional<wire::UdpAddress> source_address(const wire::UdpAddress& destinati
   return wire::UdpAddress::from_sockaddr(from);
 }
 
-std::optional<wire::UdpAddress> address_of(const ifaddrs& entry) {
-  if (entry.ifa_addr == nullptr) return std::nullopt;
-  sockaddr_storage storage{};
-  const int family = entry.ifa_addr->sa_family;
-  if (family == AF_INET) std::memcpy(&storage, entry.ifa_addr, sizeof(sockaddr_in));
-  if (family == AF_INET6) std::memcpy(&storage, entry.ifa_addr, sizeof(sockaddr_in6));
-  return wire::UdpAddress::from_sockaddr(storage);
-}
-
 }  // namespace
 
 std::optional<std::string> device_towards(const wire::UdpAddress& destination) {
   const auto source = source_address(destination);
-  ifaddrs* list = nullptr;
-  if (!source || ::getifaddrs(&list) != 0) return std::nullopt;
-  const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> owner(list, &::freeifaddrs);
-  for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
-    const auto address = address_of(*entry);
-    if (address && address->is_ipv6 == source->is_ipv6 && address->ip == source->ip) return std::string(entry->ifa_name);
+  auto addresses = wire::list_local_addresses();
+  if (!source || !addresses) return std::nullopt;
+  for (wire::LocalAddress& each : *addresses) {
+    if (each.address.is_ipv6 == source->is_ipv6 && each.address.ip == source->ip) return std::move(each.device);
   }
   return std::nullopt;
 }

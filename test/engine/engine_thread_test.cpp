@@ -41,6 +41,7 @@ TEST(EngineThreads, TrailerIsSeenAfterEverythingBeforeIt) {
   constexpr std::uint32_t kRounds = 300;
   constexpr std::size_t kBytes = 512;
   Pair pair;
+  std::vector<std::byte> source(kBytes);  // outlives the ticker, which may send it again until it is stopped
   Ticker ticker(pair);
   // The last aligned word is stored in one piece, and read so: the trailer is its second half.
   auto* const last_word = reinterpret_cast<std::uint64_t*>(pair.b.area.data() + kBytes - 8);
@@ -50,7 +51,6 @@ TEST(EngineThreads, TrailerIsSeenAfterEverythingBeforeIt) {
     std::memcpy(&value, reinterpret_cast<const std::byte*>(&word) + 4, sizeof value);
     return value;
   };
-  std::vector<std::byte> source(kBytes);
   for (std::uint32_t round = 1; round <= kRounds; ++round) {
     std::fill(source.begin(), source.end() - 4, static_cast<std::byte>(round));
     std::memcpy(source.data() + kBytes - 4, &round, 4);
@@ -70,9 +70,9 @@ TEST(EngineThreads, TrailerIsSeenAfterEverythingBeforeIt) {
 
 TEST(EngineThreads, RegistrationIsSafeWhileTicksReceive) {
   Pair pair;
-  Ticker ticker(pair);
   std::vector<std::byte> source(100);
   std::vector<std::byte> other(100);
+  Ticker ticker(pair);  // the last one: it sends from `source` until it is stopped
   for (int i = 0; i < 500; ++i) {
     const auto rkey = pair.b.memory.add(other.data(), other.size());
     ASSERT_TRUE(rkey);

@@ -1,9 +1,8 @@
 #include "ucx_tl/engine/netdev.hpp"
 
-#include <ifaddrs.h>
 #include <net/if.h>
-#include <netinet/in.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +13,7 @@
 
 #include "ucx_tl/engine/error.hpp"
 #include "ucx_tl/engine/message.hpp"
+#include "wire/local_address.hpp"
 
 namespace ina::engine {
 namespace {
@@ -22,38 +22,21 @@ constexpr std::uint32_t kIpv4Bytes = 20;
 constexpr std::uint32_t kIpv6Bytes = 40;
 constexpr std::uint32_t kUdpBytes = 8;
 
-void add_address(Netdev& device, const sockaddr& address) noexcept {
-  sockaddr_storage storage{};
-  std::memcpy(&storage, &address, address.sa_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6));
-  const auto found = wire::UdpAddress::from_sockaddr(storage);
-  if (!found) return;
-  if (!found->is_ipv6) {
-    if (!device.ipv4) device.ipv4 = found;
-  } else {
-    const bool is_link_local = found->ip[0] == 0xfe && (found->ip[1] & 0xc0) == 0x80;
-    if (!device.ipv6 && !is_link_local) device.ipv6 = found;
-  }
-}
-
 }  // namespace
 
 std::vector<Netdev> list_netdevs() {
-  ifaddrs* first = nullptr;
-  if (getifaddrs(&first) != 0) throw Error(Failure::kSystem, std::string("cannot list network devices: ") + std::strerror(errno));
-  const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owner(first, &freeifaddrs);
+  const auto addresses = wire::list_local_addresses();
+  if (!addresses) throw Error(Failure::kSystem, std::string("cannot list network devices: ") + std::strerror(errno));
   std::vector<Netdev> devices;
-  for (const ifaddrs* entry = first; entry != nullptr; entry = entry->ifa_next) {
-    const bool is_ip = entry->ifa_addr != nullptr && (entry->ifa_addr->sa_family == AF_INET || entry->ifa_addr->sa_family == AF_INET6);
-    if (!is_ip || (entry->ifa_flags & IFF_UP) == 0) continue;
-    auto device = std::find_if(devices.begin(), devices.end(), [&](const Netdev& d) { return d.name == entry->ifa_name; });
+  for (const wire::LocalAddress& each : *addresses) {
+    if ((each.flags & IFF_UP) == 0 || each.is_link_local()) continue;
+    auto device = std::find_if(devices.begin(), devices.end(), [&](const Netdev& d) { return d.name == each.device; });
     if (device == devices.end()) {
-      device = devices.insert(devices.end(), Netdev{});
-      device->name = entry->ifa_name;
-      device->is_loopback = (entry->ifa_flags & IFF_LOOPBACK) != 0;
+      device = devices.insert(devices.end(), Netdev{.name = each.device, .is_loopback = (each.flags & IFF_LOOPBACK) != 0, .ipv4 = {}, .ipv6 = {}});
     }
-    add_address(*device, *entry->ifa_addr);
+    auto& address = each.address.is_ipv6 ? device->ipv6 : device->ipv4;
+    if (!address) address = each.address;
   }
-  std::erase_if(devices, [](const Netdev& device) { return !device.ipv4 && !device.ipv6; });
   return devices;
 }
 

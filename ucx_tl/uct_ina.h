@@ -66,9 +66,8 @@ static_assert(offsetof(uct_ina_iface_config_t, super) == 0);
 extern uct_component_t uct_ina_component;
 extern uct_tl_t uct_ina_tl;
 
-// Endpoint operations (uct_ina_ep.cpp), for the interface's table.
+// Endpoint operations (uct_ina_ep.cpp) and flush, for the interface's table.
 void uct_ina_ep_fill_ops(uct_iface_ops_t* ops);
-ucs_status_t uct_ina_iface_flush(uct_iface_h tl_iface, unsigned flags, uct_completion_t* comp);
 
 namespace ina::uct {
 

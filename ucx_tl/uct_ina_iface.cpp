@@ -170,7 +170,6 @@ namespace {
 uct_iface_ops_t make_iface_ops() {
   uct_iface_ops_t ops{};
   uct_ina_ep_fill_ops(&ops);
-  ops.iface_flush = uct_ina_iface_flush;
   ops.iface_fence = uct_base_iface_fence;
   ops.iface_progress_enable = uct_base_iface_progress_enable;
   ops.iface_progress_disable = uct_base_iface_progress_disable;

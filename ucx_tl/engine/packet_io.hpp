@@ -7,6 +7,7 @@
 #include <sys/uio.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 #include "wire/address.hpp"
@@ -31,9 +32,15 @@ struct OutgoingPacket {
   std::size_t piece_count;
 };
 
+// ECN bits of the IP header (RFC 3168), the low two of its type of service or traffic class.
+inline constexpr std::uint8_t kEcnMask = 3;
+inline constexpr std::uint8_t kEcnCapable = 2;              // ECT(0): what outgoing packets carry where marks are asked for
+inline constexpr std::uint8_t kEcnCongestionExperienced = 3;
+
 struct IncomingPacket {
   wire::UdpAddress from;
   std::span<const std::byte> bytes;
+  bool has_congestion_mark = false;  // a queue on the way was long
 };
 
 struct SendResult {

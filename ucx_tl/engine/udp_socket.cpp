@@ -35,6 +35,22 @@ void set_buffers(int descriptor, std::size_t bytes) {
   if (setsockopt(descriptor, SOL_SOCKET, SO_SNDBUFFORCE, &value, sizeof value) != 0) set(descriptor, SOL_SOCKET, SO_SNDBUF, value, "SO_SNDBUF");
 }
 
+bool has_congestion_mark(msghdr& header) noexcept {
+  for (cmsghdr* each = CMSG_FIRSTHDR(&header); each != nullptr; each = CMSG_NXTHDR(&header, each)) {
+    if (each->cmsg_level == IPPROTO_IP && each->cmsg_type == IP_TOS) {
+      std::uint8_t type_of_service = 0;
+      std::memcpy(&type_of_service, CMSG_DATA(each), sizeof type_of_service);
+      return (type_of_service & kEcnMask) == kEcnCongestionExperienced;
+    }
+    if (each->cmsg_level == IPPROTO_IPV6 && each->cmsg_type == IPV6_TCLASS) {
+      int traffic_class = 0;
+      std::memcpy(&traffic_class, CMSG_DATA(each), sizeof traffic_class);
+      return (traffic_class & kEcnMask) == kEcnCongestionExperienced;
+    }
+  }
+  return false;
+}
+
 bool try_bind(int descriptor, wire::UdpAddress address, std::uint16_t port) noexcept {
   address.port = port;
   sockaddr_storage storage{};
@@ -44,7 +60,7 @@ bool try_bind(int descriptor, wire::UdpAddress address, std::uint16_t port) noex
 
 }  // namespace
 
-UdpSocket::UdpSocket(const UdpSocketOptions& options) : buffers_(new Buffer[kBatchPackets]) {
+UdpSocket::UdpSocket(const UdpSocketOptions& options) : ecn_(options.ecn), buffers_(new Buffer[kBatchPackets]) {
   try {
     open(options);
   } catch (...) {
@@ -57,6 +73,7 @@ UdpSocket::UdpSocket(const UdpSocketOptions& options) : buffers_(new Buffer[kBat
     header.msg_name = &sources_[i];
     header.msg_iov = &receive_pieces_[i];
     header.msg_iovlen = 1;
+    if (ecn_) header.msg_control = controls_[i].bytes.data();
   }
 }
 
@@ -73,6 +90,13 @@ void UdpSocket::open(const UdpSocketOptions& options) {
     // With this and no connect() the kernel sends identification 0 and DF, which the ICRC covers.
     set(descriptor_, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO, "IP_MTU_DISCOVER");
     set(descriptor_, SOL_SOCKET, SO_NO_CHECK, 1, "SO_NO_CHECK");
+  }
+  if (ecn_ && ipv6) {
+    set(descriptor_, IPPROTO_IPV6, IPV6_TCLASS, kEcnCapable, "IPV6_TCLASS");
+    set(descriptor_, IPPROTO_IPV6, IPV6_RECVTCLASS, 1, "IPV6_RECVTCLASS");
+  } else if (ecn_) {
+    set(descriptor_, IPPROTO_IP, IP_TOS, kEcnCapable, "IP_TOS");
+    set(descriptor_, IPPROTO_IP, IP_RECVTOS, 1, "IP_RECVTOS");
   }
   set_buffers(descriptor_, options.buffer_bytes);
   const bool roce_port = options.local.port == 0 && options.prefer_roce_port && try_bind(descriptor_, options.local, wire::kRocePort);
@@ -116,7 +140,10 @@ SendResult UdpSocket::send(std::span<const OutgoingPacket> packets) noexcept {
 }
 
 std::span<const IncomingPacket> UdpSocket::receive() noexcept {
-  for (std::size_t i = 0; i < kBatchPackets; ++i) receive_headers_[i].msg_hdr.msg_namelen = sizeof(sockaddr_storage);
+  for (std::size_t i = 0; i < kBatchPackets; ++i) {
+    receive_headers_[i].msg_hdr.msg_namelen = sizeof(sockaddr_storage);
+    receive_headers_[i].msg_hdr.msg_controllen = ecn_ ? sizeof(Control::bytes) : 0;
+  }
   const int count = recvmmsg(descriptor_, receive_headers_.data(), kBatchPackets, MSG_DONTWAIT, nullptr);
   if (count <= 0) return {};
   for (int i = 0; i < count; ++i) {
@@ -125,6 +152,7 @@ std::span<const IncomingPacket> UdpSocket::receive() noexcept {
     incoming_[slot].from = wire::UdpAddress::from_sockaddr(sources_[slot]).value_or(wire::UdpAddress{});
     // A packet longer than any of ours is handed on empty, which is counted as one that does not decode.
     incoming_[slot].bytes = {buffers_[slot].bytes.data(), truncated ? 0u : receive_headers_[slot].msg_len};
+    incoming_[slot].has_congestion_mark = ecn_ && has_congestion_mark(receive_headers_[slot].msg_hdr);
   }
   return {incoming_.data(), static_cast<std::size_t>(count)};
 }

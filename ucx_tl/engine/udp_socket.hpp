@@ -19,6 +19,7 @@ struct UdpSocketOptions {
   wire::UdpAddress local;      // one specific address; port 0: any
   bool prefer_roce_port = false;  // with port 0: 4791 if nobody has it
   std::size_t buffer_bytes = 0;   // wanted for each direction; the system may give less
+  bool ecn = false;               // outgoing packets may be marked by queues; marks of incoming packets are told
 };
 
 class UdpSocket final : public PacketIo {
@@ -39,12 +40,18 @@ class UdpSocket final : public PacketIo {
   struct Buffer {
     alignas(64) std::array<std::byte, kMaxUdpPayload> bytes;
   };
+  // Room for one control message with an int: the type of service, if it is asked for.
+  struct Control {
+    alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(sizeof(int))> bytes;
+  };
   int descriptor_ = -1;
+  bool ecn_ = false;
   wire::UdpAddress local_;
   std::unique_ptr<Buffer[]> buffers_;
   std::array<mmsghdr, kBatchPackets> receive_headers_{};
   std::array<iovec, kBatchPackets> receive_pieces_{};
   std::array<sockaddr_storage, kBatchPackets> sources_{};
+  std::array<Control, kBatchPackets> controls_{};
   std::array<mmsghdr, kBatchPackets> send_headers_{};
   std::array<IncomingPacket, kBatchPackets> incoming_{};
 };

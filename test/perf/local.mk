@@ -49,3 +49,11 @@ perf-run: all test/perf/allreduce_cost
 	INA_SRCDIR=$(abs_top_srcdir) INA_BUILDDIR=$(abs_top_builddir) $(abs_top_srcdir)/test/perf/run
 endif
 endif
+
+# The transport beside UCX's own tcp over a veth pair, as root: make perf-ucx.
+EXTRA_DIST += test/perf/ucx
+if HAVE_UCX_SOURCE
+perf-ucx: ucx_tl/libuct_ina.la
+	$(abs_top_srcdir)/test/perf/ucx --builddir $(abs_top_builddir)
+.PHONY: perf-ucx
+endif

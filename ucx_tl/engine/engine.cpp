@@ -316,8 +316,8 @@ unsigned Engine::report(EventSink& sink) noexcept {
     Qp* const qp = live_[i];
     const QpError error = qp->error();
     if (const auto completed = qp->requester.take_completed()) {
-      send_buffers_.give_back(completed->buffer);
       if (completed->token != nullptr) sink.on_completed(completed->token, completed->ok ? QpError::kNone : error);
+      send_buffers_.give_back(completed->buffer);  // a READ into it is looked at by the callback
       ++events;
     } else if (qp->has_event()) {
       qp->is_failure_reported = true;

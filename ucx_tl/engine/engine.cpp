@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cassert>
 #include <string>
+#include <utility>
 
 #include "ucx_tl/engine/error.hpp"
 
@@ -78,8 +79,8 @@ void Engine::open_relay(Nanoseconds give_up_after) {
 
 Qp* Engine::create_qp() {
   if (live_.size() == kMaxQps) return nullptr;
-  live_.reserve(live_.size() + 1);
-  sending_.reserve(live_.size() + 1);
+  for (auto* list : {&live_, &sending_, &responding_, &eventful_}) list->reserve(live_.size() + 1);
+  timers_.reserve(live_.size() + 1);
   while (qps_[next_index_] != nullptr) next_index_ = (next_index_ + 1) % kMaxQps;
   const auto first_psn = static_cast<std::uint32_t>(random()) & wire::kPsnMask;
   auto& place = qps_[next_index_];
@@ -110,8 +111,8 @@ void Engine::destroy_qp(Qp* qp) noexcept {
   qp->requester.fail(QpError::kCancelled);
   while (const auto completed = qp->requester.take_completed()) send_buffers_.give_back(completed->buffer);
   in_flight_ -= qp->counted_in_flight;
-  std::erase(live_, qp);
-  std::erase(sending_, qp);
+  for (auto* list : {&live_, &sending_, &responding_, &eventful_}) std::erase(*list, qp);
+  timers_.remove(*qp);
   qps_[qp->number() % kMaxQps].reset();
 }
 
@@ -130,6 +131,7 @@ PostStatus Engine::post(Qp& qp, const Message& message) noexcept {
 void Engine::fail_qp(Qp& qp, QpError error) noexcept {
   if (!qp.has_failed()) counters_.failed_qps.add();
   qp.requester.fail(error);
+  note(qp);
 }
 
 Qp* Engine::find(std::uint32_t qpn) const noexcept {
@@ -138,16 +140,19 @@ Qp* Engine::find(std::uint32_t qpn) const noexcept {
 }
 
 void Engine::list_for_sending(Qp& qp) noexcept {
-  if (qp.is_listed_for_sending) return;
-  qp.is_listed_for_sending = true;
-  sending_.push_back(&qp);
+  if (!std::exchange(qp.is_listed_for_sending, true)) sending_.push_back(&qp);
 }
 
 void Engine::note(Qp& qp) noexcept {
   in_flight_ += qp.requester.in_flight();
   in_flight_ -= qp.counted_in_flight;
   qp.counted_in_flight = qp.requester.in_flight();
-  next_deadline_ = std::min(next_deadline_, qp.deadline());
+  timers_.wake_before(qp, qp.requester.deadline());
+  if (qp.responder.has_response()) {
+    next_response_ = std::min(next_response_, qp.responder.response_deadline());
+    if (!std::exchange(qp.is_listed_for_response, true)) responding_.push_back(&qp);
+  }
+  if (qp.has_event() && !std::exchange(qp.is_listed_for_events, true)) eventful_.push_back(&qp);
 }
 
 unsigned Engine::progress() noexcept {
@@ -184,20 +189,56 @@ bool Engine::prepare_to_wait() noexcept {
 
 void Engine::check_timers(Nanoseconds now) noexcept {
   if (relay_ && now >= relay_->client.deadline()) send_relay_message(now);
-  if (now < next_deadline_) return;
+  if (now >= next_response_) wake_responders(now);
+  if (first_overdue(now) == nullptr) return;
   // A process that did not run for a while finds the acknowledgements that its timers miss in its socket.
-  if (std::any_of(live_.begin(), live_.end(), [now](const Qp* qp) { return qp->requester.deadline() <= now; })) {
-    for (unsigned batches = 0; batches < kTickBatches && receive(now) == kBatchPackets; ++batches) {}
+  for (unsigned batches = 0; batches < kTickBatches && receive(now) == kBatchPackets; ++batches) {}
+  while (Qp* const qp = first_overdue(now)) on_timer(*qp, now);
+}
+
+// The QP whose deadline has passed for longest, or nullptr. Deadlines that have moved meanwhile are put right.
+Qp* Engine::first_overdue(Nanoseconds now) noexcept {
+  while (timers_.earliest() <= now) {
+    Qp* const qp = timers_.first();
+    if (qp->requester.deadline() <= now) return qp;
+    timers_.set(*qp, qp->requester.deadline());
   }
-  next_deadline_ = kNever;
-  for (Qp* qp : live_) {
-    if (qp->requester.deadline() <= now) {
-      const bool had_failed = qp->has_failed();
-      qp->requester.on_timer(now);
-      if (!had_failed && qp->has_failed()) counters_.failed_qps.add();
-      if (relay_ && qp->requester.timeouts_in_a_row() >= kRelayInDoubt) relay_->client.refresh_soon(now);
+  return nullptr;
+}
+
+void Engine::on_timer(Qp& qp, Nanoseconds now) noexcept {
+  const bool had_failed = qp.has_failed();
+  qp.requester.on_timer(now);
+  if (!had_failed && qp.has_failed()) counters_.failed_qps.add();
+  if (relay_ && qp.requester.timeouts_in_a_row() >= kRelayInDoubt) relay_->client.refresh_soon(now);
+  timers_.set(qp, qp.requester.deadline());
+  if (qp.has_work(now)) list_for_sending(qp);
+  note(qp);
+}
+
+void Engine::wake_responders(Nanoseconds now) noexcept {
+  next_response_ = kNever;
+  for (std::size_t i = 0; i < responding_.size();) {
+    Qp* const qp = responding_[i];
+    if (!qp->responder.has_response()) {
+      qp->is_listed_for_response = false;
+      responding_[i] = responding_.back();
+      responding_.pop_back();
+      continue;
     }
-    if (qp->is_connected() && qp->has_work(now)) list_for_sending(*qp);
+    ++i;
+    const Nanoseconds due = qp->responder.response_deadline();
+    if (due <= now) {
+      list_for_sending(*qp);
+    } else {
+      next_response_ = std::min(next_response_, due);
+    }
+  }
+}
+
+void Engine::list_again_what_was_given_back(Nanoseconds now) noexcept {
+  for (Qp* qp : batch_.given_back()) {
+    if (qp->has_work(now)) list_for_sending(*qp);
     note(*qp);
   }
 }
@@ -227,11 +268,7 @@ void Engine::transmit(Nanoseconds now) noexcept {
     if (kept > 1) std::rotate(sending_.begin(), sending_.begin() + 1, sending_.end());
     if (batch_.is_full() || (kept == 0 && !batch_.is_empty())) {
       if (batch_.send(io_, counters_)) continue;
-      // What was given back is still to be sent: whoever it belongs to is found again by the next call.
-      for (Qp* qp : live_) {
-        if (qp->is_connected() && qp->has_work(now)) list_for_sending(*qp);
-        note(*qp);
-      }
+      list_again_what_was_given_back(now);
       return;
     }
   }
@@ -248,14 +285,14 @@ bool Engine::fill_from(Qp& qp, Nanoseconds now) noexcept {
 }
 
 void Engine::flush_responses(Nanoseconds now) noexcept {
-  for (Qp* qp : live_) {
-    if (!qp->is_connected() || !qp->responder.has_response()) continue;
-    batch_.add_response(*qp, *qp->responder.take_response());
+  for (Qp* qp : responding_) {
+    const auto response = qp->responder.take_response();
+    if (!response) continue;
+    batch_.add_response(*qp, *response);
     if (!batch_.is_full() || batch_.send(io_, counters_)) continue;
-    next_deadline_ = now;  // what was given back is due
-    return;
+    return list_again_what_was_given_back(now);
   }
-  if (!batch_.is_empty() && !batch_.send(io_, counters_)) next_deadline_ = now;
+  if (!batch_.is_empty() && !batch_.send(io_, counters_)) list_again_what_was_given_back(now);
 }
 
 unsigned Engine::receive(Nanoseconds now) noexcept {
@@ -305,15 +342,13 @@ void Engine::on_relay_packet(const IncomingPacket& incoming, const wire::Packet&
   for (Qp* qp : live_) fail_qp(*qp, QpError::kRelayLost);
 }
 
-bool Engine::has_events() const noexcept {
-  return !receive_resources_.messages.empty() || std::any_of(live_.begin(), live_.end(), [](const Qp* qp) { return qp->has_event(); });
-}
+bool Engine::has_events() const noexcept { return !receive_resources_.messages.empty() || !eventful_.empty(); }
 
 unsigned Engine::report(EventSink& sink) noexcept {
   unsigned events = 0;
   // Callbacks may post, and create and destroy QPs: nothing is kept across them but indexes that are checked again.
-  for (std::size_t i = 0; i < live_.size();) {
-    Qp* const qp = live_[i];
+  for (std::size_t i = 0; i < eventful_.size();) {
+    Qp* const qp = eventful_[i];
     const QpError error = qp->error();
     if (const auto completed = qp->requester.take_completed()) {
       if (completed->token != nullptr) sink.on_completed(completed->token, completed->ok ? QpError::kNone : error);
@@ -324,7 +359,9 @@ unsigned Engine::report(EventSink& sink) noexcept {
       ++events;
       sink.on_failed(*qp, qp->error());
     } else {
-      ++i;
+      qp->is_listed_for_events = false;
+      eventful_[i] = eventful_.back();
+      eventful_.pop_back();
     }
   }
   if (receive_resources_.messages.empty() || !delivering_.empty()) return events;  // not empty: called from on_received()

@@ -107,6 +107,10 @@ class Engine {
   void transmit(Nanoseconds now) noexcept;
   bool fill_from(Qp&, Nanoseconds now) noexcept;
   void check_timers(Nanoseconds now) noexcept;
+  [[nodiscard]] Qp* first_overdue(Nanoseconds now) noexcept;
+  void on_timer(Qp&, Nanoseconds now) noexcept;
+  void wake_responders(Nanoseconds now) noexcept;
+  void list_again_what_was_given_back(Nanoseconds now) noexcept;
   void send_relay_message(Nanoseconds now) noexcept;
   unsigned receive(Nanoseconds now) noexcept;
   void on_packet(const IncomingPacket&, Nanoseconds now) noexcept;
@@ -127,10 +131,14 @@ class Engine {
 
   std::vector<std::unique_ptr<Qp>> qps_;   // by the low bits of the QP number
   std::vector<Qp*> live_;
-  std::vector<Qp*> sending_;               // have something to send, perhaps; capacity as live_
+  // Those that need something, perhaps: so that a call costs what is active, not what is there. Capacity as live_.
+  std::vector<Qp*> sending_;
+  std::vector<Qp*> responding_;            // owe the peer a response, now or later
+  std::vector<Qp*> eventful_;              // have something to report
+  DeadlineHeap<Qp> timers_;
   std::uint32_t qpn_base_ = 0;             // block of QP numbers
   std::uint32_t next_index_ = 0;
-  Nanoseconds next_deadline_ = kNever;     // none of the QPs' deadlines is earlier
+  Nanoseconds next_response_ = kNever;     // none of the responses is due earlier
   std::uint64_t in_flight_ = 0;            // packets, over all QPs
   std::uint64_t progress_calls_ = 0;
   std::uint32_t posted_packets_ = 0;       // since packets were sent last

@@ -4,6 +4,7 @@ ucx_tl_engine_libinaengine_la_SOURCES = \
 	ucx_tl/engine/buffer_pool.hpp \
 	ucx_tl/engine/clock.hpp \
 	ucx_tl/engine/counters.hpp \
+	ucx_tl/engine/deadline_heap.hpp \
 	ucx_tl/engine/engine.hpp ucx_tl/engine/engine.cpp \
 	ucx_tl/engine/error.hpp \
 	ucx_tl/engine/memory_table.hpp ucx_tl/engine/memory_table.cpp \

@@ -132,10 +132,12 @@ bool PacketBatch::send(PacketIo& io, Counters& counters) noexcept {
 }
 
 void PacketBatch::give_back(std::size_t from) noexcept {
+  given_back_count_ = 0;
   // Backwards, so that a QP ends at the first of its packets that was not sent.
   for (std::size_t i = size_; i-- > from;) {
     Entry& entry = entries_[i];
     if (entry.qp == nullptr) continue;  // a relay message is repeated by its own timer
+    given_back_[given_back_count_++] = entry.qp;
     if (entry.is_request) {
       entry.qp->requester.untake(entry.psn);
     } else {

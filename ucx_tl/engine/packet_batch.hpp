@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "ucx_tl/engine/packet_io.hpp"
 #include "ucx_tl/engine/qp.hpp"
@@ -26,6 +27,8 @@ class PacketBatch {
 
   // Sends the batch and empties it. Packets that were not taken are given back to their QPs. False: the system takes no more now.
   bool send(PacketIo&, Counters&) noexcept;
+  // The QPs that send() gave something back to, when it returned false; may name a QP more than once.
+  [[nodiscard]] std::span<Qp* const> given_back() const noexcept { return {given_back_.data(), given_back_count_}; }
 
  private:
   static constexpr std::size_t kHeaderRoom = wire::kBthBytes + wire::kRethBytes + wire::kRelayMessageBytes;
@@ -45,6 +48,8 @@ class PacketBatch {
 
   std::array<Entry, kBatchPackets> entries_;
   std::array<OutgoingPacket, kBatchPackets> outgoing_;
+  std::array<Qp*, kBatchPackets> given_back_;
+  std::size_t given_back_count_ = 0;
   std::size_t size_ = 0;
 };
 

@@ -14,6 +14,7 @@
 #include "ucx_tl/engine/memory_table.hpp"
 #include "ucx_tl/engine/netdev.hpp"
 #include "ucx_tl/engine/udp_socket.hpp"
+#include "ucx_tl/engine/wakeup.hpp"
 
 struct uct_ina_md_t {
   uct_md_t super;
@@ -55,8 +56,9 @@ struct uct_ina_iface_t {
 struct uct_ina_ep_t {
   uct_base_ep_t super;
   ina::engine::Qp* qp;
-  ucs_queue_head_t pending;
-  bool is_dispatching;  // a pending request is being called: it may send past those behind it
+  ucs_queue_head_t pending;  // requests that wait for room
+  ucs_list_link_t waiting;   // in the interface's list of endpoints with such requests; to itself: in none
+  bool is_dispatching;       // one of them is being called: it may send past those behind it
 };
 
 // Upcasts are address conversions: the base is the first member of each.
@@ -132,13 +134,15 @@ class Interface final : public engine::EventSink {
   [[nodiscard]] engine::Engine& engine() noexcept { return *engine_; }
   [[nodiscard]] const std::string& device() const noexcept { return device_; }
   [[nodiscard]] bool is_loopback() const noexcept { return is_loopback_; }
-  [[nodiscard]] int descriptor() const noexcept { return socket_->descriptor(); }
   [[nodiscard]] std::size_t segment_bytes() const noexcept { return engine_->options().segment_bytes; }
   void pack_address(std::byte* to) const noexcept;
   [[nodiscard]] static bool unpack_address(const std::byte* from, PeerAddress& to) noexcept;
   [[nodiscard]] bool is_reachable(const PeerAddress&) const noexcept;
 
   unsigned progress() noexcept;
+  // For users that sleep. Throws Error.
+  [[nodiscard]] int event_descriptor();
+  // True: the event descriptor will become readable as soon as there is something to do. False: there is already.
   [[nodiscard]] bool arm() noexcept;
   void start_timer(ucs_time_t interval);
   void stop_timer() noexcept;
@@ -146,9 +150,12 @@ class Interface final : public engine::EventSink {
   void add_ep(uct_ina_ep_t* ep) { eps_.push_back(ep); }
   void remove_ep(uct_ina_ep_t* ep) noexcept;
   [[nodiscard]] const std::vector<uct_ina_ep_t*>& eps() const noexcept { return eps_; }
-  // comp is called once all that was posted on the endpoint so far is done.
-  void add_flush(uct_ina_ep_t* ep, uct_completion_t* comp) { flushes_.push_back({.ep = ep, .until = ep->qp->requester.posted(), .comp = comp}); }
-  void note_pending() noexcept { has_pending_ = true; }
+  // comp is called once all that was posted on the endpoint so far is done. is_cancelling: whatever becomes of it.
+  void add_flush(uct_ina_ep_t* ep, uct_completion_t* comp, bool is_cancelling);
+  void reserve_flushes(std::size_t more) { flushes_.reserve(flushes_.size() + more); }
+  // Whether the endpoint can take any operation now, or has failed and can take none any more.
+  [[nodiscard]] bool has_room(const uct_ina_ep_t*) const noexcept;
+  void add_waiting(uct_ina_ep_t* ep) noexcept;
 
   void on_completed(void* token, engine::QpError) noexcept override;
   void on_received(std::span<std::byte> message) noexcept override;
@@ -159,12 +166,16 @@ class Interface final : public engine::EventSink {
     uct_ina_ep_t* ep;
     std::uint64_t until;
     uct_completion_t* comp;
+    bool is_cancelling;
+    [[nodiscard]] bool is_due() const noexcept { return ep->qp->requester.reported() >= until; }
   };
   static void on_timer(int id, ucs_event_set_types_t events, void* self) noexcept;
   void log_counters() const noexcept;
   unsigned complete_flushes() noexcept;
-  [[nodiscard]] bool has_room(const uct_ina_ep_t*) const noexcept;  // for whatever a pending request may send
   unsigned dispatch_pending() noexcept;
+  enum class Turn : std::uint8_t { kMore, kStuck, kGone };  // the endpoint may send more, cannot now, was destroyed
+  [[nodiscard]] Turn dispatch_one(uct_ina_ep_t* ep) noexcept;
+  [[nodiscard]] bool can_dispatch() noexcept;
 
   uct_ina_iface_t* owner_;
   std::string device_;
@@ -174,7 +185,10 @@ class Interface final : public engine::EventSink {
   std::unique_ptr<engine::Engine> engine_;
   std::vector<uct_ina_ep_t*> eps_;
   std::vector<Flush> flushes_;
-  bool has_pending_ = false;
+  ucs_list_link_t waiting_;                  // endpoints with pending requests, in the order of their turns
+  uct_ina_ep_t* dispatching_ = nullptr;      // whose request is being called; nullptr again if it is destroyed meanwhile
+  bool is_dispatching_ = false;
+  std::unique_ptr<engine::Wakeup> wakeup_;   // once somebody wants it
   int timer_id_ = -1;
   std::uint64_t progress_calls_at_tick_ = 0;
 };

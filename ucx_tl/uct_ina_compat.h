@@ -21,6 +21,7 @@ extern "C" {
 #include <uct/api/uct.h>
 #include <uct/api/version.h>
 #include <ucs/async/async.h>
+#include <ucs/datastruct/list.h>
 #include <ucs/datastruct/queue.h>
 #include <ucs/debug/log.h>
 #include <ucs/sys/compiler.h>

@@ -39,6 +39,7 @@ static UCS_CLASS_INIT_FUNC(uct_ina_ep_t, const uct_ep_params_t* params) {
   }
   UCS_CLASS_CALL_SUPER_INIT(uct_base_ep_t, &iface->super);
   ucs_queue_head_init(&self->pending);
+  ucs_list_head_init(&self->waiting);
   self->is_dispatching = false;
   const AsyncBlock block(iface);
   return guarded([&] {

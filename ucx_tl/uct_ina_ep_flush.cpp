@@ -1,4 +1,4 @@
-// uct_ina_ep_flush.cpp: flush of an endpoint and of an interface.
+// uct_ina_ep_flush.cpp: flush of an endpoint and of an interface, and the order of operations.
 #include <algorithm>
 
 #include "ucx_tl/uct_ina_ep.h"
@@ -8,15 +8,18 @@ namespace ina::uct {
 ucs_status_t ep_flush(uct_ep_h tl_ep, unsigned flags, uct_completion_t* comp) {
   uct_ina_ep_t* const ep = ep_of(tl_ep);
   const AsyncBlock block(iface_of(ep));
-  if ((flags & UCT_FLUSH_FLAG_CANCEL) != 0) {
+  const bool is_cancelling = (flags & UCT_FLUSH_FLAG_CANCEL) != 0;
+  if (is_cancelling) {
     engine_of(ep).fail_qp(*ep->qp, engine::QpError::kCancelled);
+  } else if (ep->qp->has_failed() && ep->qp->requester.is_idle()) {
+    return to_status(ep->qp->error());
   } else if (!ucs_queue_is_empty(&ep->pending) && !ep->is_dispatching) {
     return UCS_ERR_NO_RESOURCE;
   }
   if (ep->qp->requester.is_idle()) return UCS_OK;
   if (comp == nullptr) return UCS_INPROGRESS;
   return guarded([&] {
-    iface_of(ep)->impl->add_flush(ep, comp);
+    iface_of(ep)->impl->add_flush(ep, comp, is_cancelling);
     return UCS_INPROGRESS;
   });
 }
@@ -30,13 +33,53 @@ ucs_status_t iface_flush(uct_iface_h tl_iface, unsigned, uct_completion_t* comp)
   if (busy == 0) return UCS_OK;
   if (comp == nullptr) return UCS_INPROGRESS;
   return guarded([&] {
+    iface->impl->reserve_flushes(static_cast<std::size_t>(busy));
     // The completion counts one for this flush; every endpoint that is waited for takes one away.
     comp->count += static_cast<int>(busy) - 1;
     for (uct_ina_ep_t* ep : eps) {
-      if (is_busy(ep)) iface->impl->add_flush(ep, comp);
+      if (is_busy(ep)) iface->impl->add_flush(ep, comp, false);
     }
     return UCS_INPROGRESS;
   });
+}
+
+void Interface::add_flush(uct_ina_ep_t* ep, uct_completion_t* comp, bool is_cancelling) {
+  flushes_.push_back({.ep = ep, .until = ep->qp->requester.posted(), .comp = comp, .is_cancelling = is_cancelling});
+}
+
+unsigned Interface::complete_flushes() noexcept {
+  unsigned completed = 0;
+  for (std::size_t i = 0; i < flushes_.size();) {
+    const Flush flush = flushes_[i];
+    if (!flush.is_due()) {
+      ++i;
+      continue;
+    }
+    const engine::QpError error = flush.ep->qp->error();
+    flushes_.erase(flushes_.begin() + static_cast<std::ptrdiff_t>(i));
+    uct_invoke_completion(flush.comp, flush.is_cancelling ? UCS_OK : to_status(error));
+    ++completed;
+    i = 0;  // the callback may have taken others away
+  }
+  return completed;
+}
+
+// Operations that nobody waits for any more are done: what waits for them hears of it here, for the last time.
+void Interface::remove_ep(uct_ina_ep_t* ep) noexcept {
+  engine_->cancel_qp(*ep->qp, *this);
+  for (std::size_t i = 0; i < flushes_.size();) {
+    const Flush flush = flushes_[i];
+    if (flush.ep != ep) {
+      ++i;
+      continue;
+    }
+    flushes_.erase(flushes_.begin() + static_cast<std::ptrdiff_t>(i));
+    uct_invoke_completion(flush.comp, flush.is_cancelling ? UCS_OK : UCS_ERR_CANCELED);
+    i = 0;
+  }
+  std::erase(eps_, ep);
+  ucs_list_del(&ep->waiting);
+  if (dispatching_ == ep) dispatching_ = nullptr;
 }
 
 }  // namespace ina::uct

@@ -124,8 +124,11 @@ unsigned iface_progress(uct_iface_h tl_iface) {
 }
 
 ucs_status_t iface_event_fd_get(uct_iface_h tl_iface, int* descriptor_p) {
-  *descriptor_p = iface_of(tl_iface)->impl->descriptor();
-  return UCS_OK;
+  const AsyncBlock block(iface_of(tl_iface));
+  return guarded([&] {
+    *descriptor_p = iface_of(tl_iface)->impl->event_descriptor();
+    return UCS_OK;
+  });
 }
 
 ucs_status_t iface_event_arm(uct_iface_h tl_iface, unsigned) {

@@ -89,6 +89,7 @@ ucs_status_t to_status(engine::Failure failure) noexcept {
 }
 
 Interface::Interface(uct_ina_iface_t* owner, const std::string& device, const uct_ina_iface_config_t& config) : owner_(owner), device_(device) {
+  ucs_list_head_init(&waiting_);
   const engine::Netdev netdev = find_netdev(device);
   is_loopback_ = netdev.is_loopback;
   const std::string relay = config.relay == nullptr ? "" : config.relay;
@@ -173,11 +174,20 @@ unsigned Interface::progress() noexcept {
   unsigned events = engine_->progress();
   events += engine_->report(*this);
   if (!flushes_.empty()) events += complete_flushes();
-  if (has_pending_) events += dispatch_pending();
+  if (!ucs_list_is_empty(&waiting_)) events += dispatch_pending();
   return events;
 }
 
-bool Interface::arm() noexcept { return engine_->prepare_to_wait(); }
+int Interface::event_descriptor() {
+  if (wakeup_ == nullptr) wakeup_ = std::make_unique<engine::Wakeup>(socket_->descriptor());
+  return wakeup_->descriptor();
+}
+
+bool Interface::arm() noexcept {
+  if (wakeup_ != nullptr) wakeup_->clear();
+  if (!engine_->prepare_to_wait()) return false;
+  return !can_dispatch() && std::none_of(flushes_.begin(), flushes_.end(), [](const Flush& flush) { return flush.is_due(); });
+}
 
 void Interface::on_completed(void* token, engine::QpError error) noexcept { uct_invoke_completion(static_cast<uct_completion_t*>(token), to_status(error)); }
 
@@ -195,46 +205,6 @@ void Interface::on_failed(engine::Qp& qp, engine::QpError error) noexcept {
   if (handled != UCS_OK) {
     ucs_log(owner_->super.config.failure_level, "ina: endpoint with qp 0x%06x on %s failed: %s", qp.number(), device_.c_str(), ucs_status_string(status));
   }
-}
-
-unsigned Interface::complete_flushes() noexcept {
-  unsigned completed = 0;
-  for (std::size_t i = 0; i < flushes_.size();) {
-    const Flush flush = flushes_[i];
-    if (flush.ep->qp->requester.reported() < flush.until) {
-      ++i;
-      continue;
-    }
-    const engine::QpError error = flush.ep->qp->error();
-    flushes_.erase(flushes_.begin() + static_cast<std::ptrdiff_t>(i));
-    uct_invoke_completion(flush.comp, error == engine::QpError::kCancelled ? UCS_OK : to_status(error));
-    ++completed;
-  }
-  return completed;
-}
-
-bool Interface::has_room(const uct_ina_ep_t* ep) const noexcept {
-  return engine_->has_send_buffer() && engine_->can_post(*ep->qp, static_cast<std::uint32_t>(segment_bytes()));
-}
-
-unsigned Interface::dispatch_pending() noexcept {
-  unsigned called = 0;
-  has_pending_ = false;
-  for (std::size_t i = 0; i < eps_.size(); ++i) {  // a request may create endpoints
-    uct_ina_ep_t* const ep = eps_[i];
-    if (ucs_queue_is_empty(&ep->pending)) continue;
-    uct_pending_req_priv_queue_t* priv;
-    ep->is_dispatching = true;
-    uct_pending_queue_dispatch(priv, &ep->pending, has_room(ep) && ++called != 0);
-    ep->is_dispatching = false;
-    if (!ucs_queue_is_empty(&ep->pending)) has_pending_ = true;
-  }
-  return called;
-}
-
-void Interface::remove_ep(uct_ina_ep_t* ep) noexcept {
-  std::erase(eps_, ep);
-  std::erase_if(flushes_, [&](const Flush& flush) { return flush.ep == ep; });
 }
 
 void Interface::start_timer(ucs_time_t interval) {
@@ -256,7 +226,7 @@ void Interface::on_timer(int, ucs_event_set_types_t, void* self) noexcept {
   const std::uint64_t calls = interface->engine_->progress_calls();
   const bool is_progressed = calls != interface->progress_calls_at_tick_;
   interface->progress_calls_at_tick_ = calls;
-  if (!is_progressed) interface->engine_->tick();
+  if (!is_progressed && interface->engine_->tick() && interface->wakeup_ != nullptr) interface->wakeup_->signal();
 }
 
 }  // namespace ina::uct

@@ -103,6 +103,15 @@ bool Engine::connect(Qp& qp, const wire::UdpAddress& peer, const QpAddress& addr
   return true;
 }
 
+void Engine::cancel_qp(Qp& qp, EventSink& sink) noexcept {
+  qp.requester.fail(QpError::kCancelled);
+  const QpError error = qp.error();
+  while (const auto completed = qp.requester.take_completed()) {
+    send_buffers_.give_back(completed->buffer);
+    if (completed->token != nullptr) sink.on_completed(completed->token, completed->ok ? QpError::kNone : error);
+  }
+}
+
 void Engine::destroy_qp(Qp* qp) noexcept {
   if (qp->is_connected() && qp->responder.has_response()) {
     batch_.add_response(*qp, *qp->responder.take_response());
@@ -166,25 +175,33 @@ unsigned Engine::progress() noexcept {
   return received;
 }
 
-void Engine::tick() noexcept {
+bool Engine::tick() noexcept {
   const Nanoseconds now = clock_.now();
   // Registration holds the table alone, perhaps in the very thread that a signal interrupted: leave it to the next time.
-  if (!memory_.try_lock_shared()) return;
+  if (!memory_.try_lock_shared()) return has_events();
   memory_.unlock_shared();
   pace_.poll_now();
-  for (unsigned batches = 0; batches < kTickBatches && receive(now) == kBatchPackets; ++batches) flush_responses(now);
+  unsigned received = receive(now);
+  unsigned taken = received;
+  for (unsigned batches = 1; batches < kTickBatches && received == kBatchPackets; ++batches) {
+    flush_responses(now);
+    taken += received = receive(now);
+  }
   flush_responses(now);
   check_timers(now);
   transmit(now);
+  return taken != 0 || has_events();
 }
 
 bool Engine::prepare_to_wait() noexcept {
   const Nanoseconds now = clock_.now();
+  // What is in the socket already may not make its descriptor readable once more, for users that wait for a change.
+  const bool has_received = receive(now) != 0;
   flush_responses(now);
   check_timers(now);
   transmit(now);
   pace_.poll_now();
-  return sending_.empty() && !has_events();
+  return !has_received && sending_.empty() && !has_events();
 }
 
 void Engine::check_timers(Nanoseconds now) noexcept {

@@ -63,6 +63,8 @@ class Engine {
   [[nodiscard]] QpAddress address(const Qp&) const noexcept;
   // False: the address makes no sense. The smaller MTU counts.
   [[nodiscard]] bool connect(Qp&, const wire::UdpAddress& peer, const QpAddress&) noexcept;
+  // Gives up what is posted and tells the sink of it, now.
+  void cancel_qp(Qp&, EventSink&) noexcept;
   // Nothing is reported for it after this; what it owes its peer is sent first.
   void destroy_qp(Qp*) noexcept;
 
@@ -77,9 +79,9 @@ class Engine {
   // The two halves of a progress call. Returns the number of packets received, or of events.
   unsigned progress() noexcept;
   unsigned report(EventSink&) noexcept;
-  // From a timer, when progress() was not called for a while.
-  void tick() noexcept;
-  // Before the caller waits on descriptor(): sends all that is due or delayed. False: there are events, or packets that cannot go.
+  // From a timer, when progress() was not called for a while. True: packets arrived, or there are events.
+  bool tick() noexcept;
+  // Before the caller waits on descriptor(): sends all that is due or delayed. False: packets arrived meanwhile, there are events, or packets that cannot go.
   [[nodiscard]] bool prepare_to_wait() noexcept;
 
   [[nodiscard]] std::uint32_t mtu() const noexcept { return options_.mtu; }

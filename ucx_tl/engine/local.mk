@@ -19,5 +19,6 @@ ucx_tl_engine_libinaengine_la_SOURCES = \
 	ucx_tl/engine/resolve.hpp ucx_tl/engine/resolve.cpp \
 	ucx_tl/engine/responder.hpp ucx_tl/engine/responder.cpp \
 	ucx_tl/engine/rtt.hpp \
-	ucx_tl/engine/udp_socket.hpp ucx_tl/engine/udp_socket.cpp
+	ucx_tl/engine/udp_socket.hpp ucx_tl/engine/udp_socket.cpp \
+	ucx_tl/engine/wakeup.hpp ucx_tl/engine/wakeup.cpp
 ucx_tl_engine_libinaengine_la_LIBADD = wire/libinawire.la

@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -37,6 +38,36 @@ struct CapturedPacket {
   wire::UdpAddress from;
   wire::UdpAddress to;
   std::vector<std::byte> bytes;
+  bool has_congestion_mark = false;
+};
+
+// The queue in front of a receiver's link: what is sent to it waits its turn, is marked behind a long queue and dropped behind a full one.
+struct Bottleneck {
+  double nanoseconds_per_byte = 1;
+  std::size_t mark_above = 1000000;  // packets
+  std::size_t drop_above = 1000000;
+  // What happened; tests set it back.
+  std::size_t longest = 0;
+  std::size_t marked = 0;
+  std::size_t dropped = 0;
+  std::deque<Nanoseconds> departures;
+
+  // When the packet has left the queue; nullopt: dropped.
+  std::optional<Nanoseconds> pass(CapturedPacket& packet, Nanoseconds now) {
+    while (!departures.empty() && departures.front() <= now) departures.pop_front();
+    if (departures.size() >= drop_above) {
+      ++dropped;
+      return std::nullopt;
+    }
+    if (departures.size() >= mark_above) {
+      packet.has_congestion_mark = true;
+      ++marked;
+    }
+    const Nanoseconds begin = departures.empty() ? now : departures.back();
+    departures.push_back(begin + static_cast<Nanoseconds>(nanoseconds_per_byte * static_cast<double>(packet.bytes.size())));
+    longest = std::max(longest, departures.size());
+    return departures.back();
+  }
 };
 
 class TestNetwork {
@@ -50,6 +81,7 @@ class TestNetwork {
   // How many packets one call of send() takes.
   std::size_t send_limit = kBatchPackets;
   std::size_t queue_limit = 1000000;  // a receiver's buffer, in packets
+  std::map<wire::UdpAddress, Bottleneck> bottlenecks;  // by receiver
 
   void send(CapturedPacket packet) {
     if (tap && !tap(packet)) return;
@@ -75,6 +107,11 @@ class TestNetwork {
  private:
   void deliver(CapturedPacket packet) {
     Nanoseconds at = clock_.now() + delay;
+    if (const auto bottleneck = bottlenecks.find(packet.to); bottleneck != bottlenecks.end()) {
+      const auto left = bottleneck->second.pass(packet, clock_.now());
+      if (!left) return;
+      at = *left + delay;
+    }
     if (chance(faults.reorder)) at += random_() % (10 * delay + 1);
     auto& queue = queues_[packet.to];
     if (queue.size() < queue_limit) queue.emplace(at, std::move(packet));
@@ -102,7 +139,7 @@ class TestIo final : public PacketIo {
   }
   [[nodiscard]] std::span<const IncomingPacket> receive() noexcept override {
     const std::size_t count = network_.take(local_, taken_);
-    for (std::size_t i = 0; i < count; ++i) incoming_[i] = {.from = taken_[i].from, .bytes = taken_[i].bytes};
+    for (std::size_t i = 0; i < count; ++i) incoming_[i] = {.from = taken_[i].from, .bytes = taken_[i].bytes, .has_congestion_mark = taken_[i].has_congestion_mark};
     return {incoming_.data(), count};
   }
   [[nodiscard]] int descriptor() const noexcept override { return -1; }

@@ -36,6 +36,9 @@ struct Counters {
   Counter naks_received;
   Counter rnr_naks_sent;
   Counter rnr_naks_received;
+  Counter congestion_marks;        // received packets with one
+  Counter notifications_sent;      // of congestion
+  Counter notifications_received;
   Counter duplicates;      // requests that were executed before
   Counter gaps;            // requests ahead of the expected PSN
   Counter invalid_requests;      // answered 0x61

@@ -29,6 +29,9 @@ const char* describe(wire::RelayRefusal reason) noexcept {
   return "for no known reason";
 }
 
+// Requests and what answers a READ: acknowledgements are small, and slowing their sender down would help nobody.
+bool carries_data(wire::Opcode opcode) noexcept { return opcode != wire::Opcode::kAcknowledge && opcode != wire::Opcode::kAtomicAcknowledge; }
+
 }  // namespace
 
 Engine::Engine(const EngineOptions& options, PacketIo& io, Clock& clock, MemoryTable& memory)
@@ -79,7 +82,7 @@ void Engine::open_relay(Nanoseconds give_up_after) {
 
 Qp* Engine::create_qp() {
   if (live_.size() == kMaxQps) return nullptr;
-  for (auto* list : {&live_, &sending_, &responding_, &eventful_}) list->reserve(live_.size() + 1);
+  for (auto* list : {&live_, &sending_, &responding_, &eventful_, &paced_}) list->reserve(live_.size() + 1);
   timers_.reserve(live_.size() + 1);
   while (qps_[next_index_] != nullptr) next_index_ = (next_index_ + 1) % kMaxQps;
   const auto first_psn = static_cast<std::uint32_t>(random()) & wire::kPsnMask;
@@ -120,7 +123,7 @@ void Engine::destroy_qp(Qp* qp) noexcept {
   qp->requester.fail(QpError::kCancelled);
   while (const auto completed = qp->requester.take_completed()) send_buffers_.give_back(completed->buffer);
   in_flight_ -= qp->counted_in_flight;
-  for (auto* list : {&live_, &sending_, &responding_, &eventful_}) std::erase(*list, qp);
+  for (auto* list : {&live_, &sending_, &responding_, &eventful_, &paced_}) std::erase(*list, qp);
   timers_.remove(*qp);
   qps_[qp->number() % kMaxQps].reset();
 }
@@ -162,6 +165,10 @@ void Engine::note(Qp& qp) noexcept {
     if (!std::exchange(qp.is_listed_for_response, true)) responding_.push_back(&qp);
   }
   if (qp.has_event() && !std::exchange(qp.is_listed_for_events, true)) eventful_.push_back(&qp);
+  if (const Nanoseconds until = qp.requester.paced_until(); until != kNever) {
+    next_paced_ = std::min(next_paced_, until);
+    if (!std::exchange(qp.is_listed_as_paced, true)) paced_.push_back(&qp);
+  }
 }
 
 unsigned Engine::progress() noexcept {
@@ -201,12 +208,15 @@ bool Engine::prepare_to_wait() noexcept {
   check_timers(now);
   transmit(now);
   pace_.poll_now();
-  return !has_received && sending_.empty() && !has_events();
+  // Who is paced sends again within a round trip, which no descriptor tells.
+  wake_paced(now);
+  return !has_received && sending_.empty() && !has_events() && next_paced_ == kNever;
 }
 
 void Engine::check_timers(Nanoseconds now) noexcept {
   if (relay_ && now >= relay_->client.deadline()) send_relay_message(now);
   if (now >= next_response_) wake_responders(now);
+  if (now >= next_paced_) wake_paced(now);
   if (first_overdue(now) == nullptr) return;
   // A process that did not run for a while finds the acknowledgements that its timers miss in its socket.
   for (unsigned batches = 0; batches < kTickBatches && receive(now) == kBatchPackets; ++batches) {}
@@ -253,6 +263,23 @@ void Engine::wake_responders(Nanoseconds now) noexcept {
   }
 }
 
+void Engine::wake_paced(Nanoseconds now) noexcept {
+  next_paced_ = kNever;
+  for (std::size_t i = 0; i < paced_.size();) {
+    Qp* const qp = paced_[i];
+    const Nanoseconds until = qp->requester.paced_until();
+    if (until != kNever && until > now) {
+      next_paced_ = std::min(next_paced_, until);
+      ++i;
+      continue;
+    }
+    if (qp->has_work(now)) list_for_sending(*qp);
+    qp->is_listed_as_paced = false;
+    paced_[i] = paced_.back();
+    paced_.pop_back();
+  }
+}
+
 void Engine::list_again_what_was_given_back(Nanoseconds now) noexcept {
   for (Qp* qp : batch_.given_back()) {
     if (qp->has_work(now)) list_for_sending(*qp);
@@ -296,6 +323,11 @@ bool Engine::fill_from(Qp& qp, Nanoseconds now) noexcept {
   if (!batch_.is_full() && qp.responder.response_deadline() <= now) {
     if (const auto response = qp.responder.take_response()) batch_.add_response(qp, *response);
   }
+  if (!batch_.is_full() && qp.congestion_reporter.is_due()) {
+    qp.congestion_reporter.on_reported(now);
+    batch_.add_congestion_notification(qp);
+    counters_.notifications_sent.add();
+  }
   for (unsigned i = 0; i < kTurn && !batch_.is_full() && qp.requester.can_send(now); ++i) batch_.add_request(qp, qp.requester.take_packet(now));
   note(qp);
   return qp.has_work(now);
@@ -313,6 +345,7 @@ void Engine::flush_responses(Nanoseconds now) noexcept {
 }
 
 unsigned Engine::receive(Nanoseconds now) noexcept {
+  const std::uint64_t in_flight_before = in_flight_;
   const auto packets = io_.receive();
   counters_.receive_calls.add();
   counters_.packets_received.add(packets.size());
@@ -323,7 +356,7 @@ unsigned Engine::receive(Nanoseconds now) noexcept {
     for (const IncomingPacket& packet : packets) on_packet(packet, now);
     memory_.unlock_shared();
   }
-  pace_.on_received(packets.size(), in_flight_, now);
+  pace_.on_received(packets.size(), in_flight_before > in_flight_ ? in_flight_before - in_flight_ : 0, in_flight_, now);
   return static_cast<unsigned>(packets.size());
 }
 
@@ -335,6 +368,14 @@ void Engine::on_packet(const IncomingPacket& incoming, Nanoseconds now) noexcept
   if (qp == nullptr) return counters_.unknown_qpn.add();
   if (incoming.from != qp->peer->destination.address) return counters_.foreign_source.add();
   if (!qp->peer->incoming.is_valid(incoming.bytes)) return counters_.bad_icrc.add();
+  if (packet->bth.opcode == wire::Opcode::kCnp) {
+    on_congestion_notification(*qp, *packet, now);
+    return note(*qp);
+  }
+  if (incoming.has_congestion_mark && options_.ecn && carries_data(packet->bth.opcode)) {
+    counters_.congestion_marks.add();
+    qp->congestion_reporter.on_mark(now);
+  }
   if (packet->bth.opcode == wire::Opcode::kAcknowledge) {
     const bool had_failed = qp->has_failed();
     qp->requester.on_acknowledge(packet->bth.psn, packet->aeth.syndrome, now);
@@ -346,6 +387,13 @@ void Engine::on_packet(const IncomingPacket& incoming, Nanoseconds now) noexcept
   }
   if (qp->has_work(now)) list_for_sending(*qp);
   note(*qp);
+}
+
+void Engine::on_congestion_notification(Qp& qp, const wire::Packet& packet, Nanoseconds now) noexcept {
+  // Who does not send packets that may be marked cannot be meant.
+  if (!options_.ecn || !packet.bth.becn) return counters_.bad_packets.add();
+  counters_.notifications_received.add();
+  qp.requester.on_congestion(now);
 }
 
 void Engine::on_relay_packet(const IncomingPacket& incoming, const wire::Packet& packet, Nanoseconds now) noexcept {

@@ -31,6 +31,7 @@ struct EngineOptions {
   std::uint32_t send_buffers = 256;
   std::uint32_t receive_buffers = 128;
   RequesterOptions requester;
+  bool ecn = false;                       // report congestion marks to peers (CNP), and slow down where peers report some
   std::uint64_t seed = 0;                 // of QP numbers and PSNs: random in production
 };
 
@@ -117,6 +118,8 @@ class Engine {
   unsigned receive(Nanoseconds now) noexcept;
   void on_packet(const IncomingPacket&, Nanoseconds now) noexcept;
   void on_relay_packet(const IncomingPacket&, const wire::Packet&, Nanoseconds now) noexcept;
+  void wake_paced(Nanoseconds now) noexcept;
+  void on_congestion_notification(Qp&, const wire::Packet&, Nanoseconds now) noexcept;
   void flush_responses(Nanoseconds now) noexcept;
 
   EngineOptions options_;
@@ -137,10 +140,12 @@ class Engine {
   std::vector<Qp*> sending_;
   std::vector<Qp*> responding_;            // owe the peer a response, now or later
   std::vector<Qp*> eventful_;              // have something to report
+  std::vector<Qp*> paced_;                 // send again at a time of their own
   DeadlineHeap<Qp> timers_;
   std::uint32_t qpn_base_ = 0;             // block of QP numbers
   std::uint32_t next_index_ = 0;
   Nanoseconds next_response_ = kNever;     // none of the responses is due earlier
+  Nanoseconds next_paced_ = kNever;        // none of those that are paced sends earlier
   std::uint64_t in_flight_ = 0;            // packets, over all QPs
   std::uint64_t progress_calls_ = 0;
   std::uint32_t posted_packets_ = 0;       // since packets were sent last

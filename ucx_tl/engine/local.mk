@@ -3,6 +3,7 @@ noinst_LTLIBRARIES += ucx_tl/engine/libinaengine.la
 ucx_tl_engine_libinaengine_la_SOURCES = \
 	ucx_tl/engine/buffer_pool.hpp \
 	ucx_tl/engine/clock.hpp \
+	ucx_tl/engine/congestion.hpp ucx_tl/engine/congestion.cpp \
 	ucx_tl/engine/counters.hpp \
 	ucx_tl/engine/deadline_heap.hpp \
 	ucx_tl/engine/engine.hpp ucx_tl/engine/engine.cpp \

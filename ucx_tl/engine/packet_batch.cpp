@@ -95,6 +95,25 @@ void PacketBatch::add_response(Qp& qp, const Responder::Response& response) noex
   ++size_;
 }
 
+// A lost one does no harm: the next mark makes another.
+void PacketBatch::add_congestion_notification(Qp& qp) noexcept {
+  Entry& entry = entries_[size_];
+  wire::Packet header{};
+  header.bth.opcode = Opcode::kCnp;
+  header.bth.becn = true;
+  header.bth.dest_qpn = qp.peer->qpn;
+  const std::size_t header_bytes = wire::encode_headers(header, entry.headers);
+  std::memset(entry.headers.data() + header_bytes, 0, kNotificationBytes);
+  entry.pieces[0] = {.iov_base = entry.headers.data(), .iov_len = header_bytes + kNotificationBytes};
+  entry.piece_count = 1;
+  entry.qp = nullptr;
+  entry.is_request = false;
+  entry.payload_bytes = 0;
+  seal(entry, qp.peer->outgoing, 0);
+  outgoing_[size_] = {.to = &qp.peer->destination, .pieces = entry.pieces.data(), .piece_count = entry.piece_count};
+  ++size_;
+}
+
 void PacketBatch::add_relay_message(const Destination& relay, const wire::IcrcFlow& flow, const wire::RelayMessage& message) noexcept {
   Entry& entry = entries_[size_];
   wire::Packet header{};
@@ -136,7 +155,7 @@ void PacketBatch::give_back(std::size_t from) noexcept {
   // Backwards, so that a QP ends at the first of its packets that was not sent.
   for (std::size_t i = size_; i-- > from;) {
     Entry& entry = entries_[i];
-    if (entry.qp == nullptr) continue;  // a relay message is repeated by its own timer
+    if (entry.qp == nullptr) continue;  // a relay message is repeated by its own timer, a notification by the next mark
     given_back_[given_back_count_++] = entry.qp;
     if (entry.is_request) {
       entry.qp->requester.untake(entry.psn);

@@ -23,6 +23,7 @@ class PacketBatch {
   // The batch is not full; the QP is connected.
   void add_request(Qp&, const Requester::Packet&) noexcept;
   void add_response(Qp&, const Responder::Response&) noexcept;
+  void add_congestion_notification(Qp&) noexcept;
   void add_relay_message(const Destination&, const wire::IcrcFlow&, const wire::RelayMessage&) noexcept;
 
   // Sends the batch and empties it. Packets that were not taken are given back to their QPs. False: the system takes no more now.
@@ -32,8 +33,9 @@ class PacketBatch {
 
  private:
   static constexpr std::size_t kHeaderRoom = wire::kBthBytes + wire::kRethBytes + wire::kRelayMessageBytes;
+  static constexpr std::size_t kNotificationBytes = 16;  // reserved, zero
   struct Entry {
-    Qp* qp;  // nullptr: a relay message
+    Qp* qp;  // nullptr: nobody takes it back
     bool is_request;
     std::uint32_t psn;
     std::uint32_t payload_bytes;

@@ -19,8 +19,8 @@ class PollPace {
     if (in_flight == 0) period_begin_ = now;  // the time before is the caller's own
   }
 
-  // in_flight: packets sent and not acknowledged, so that many answers may be under way.
-  void on_received(std::size_t packets, std::uint64_t in_flight, Nanoseconds now) noexcept {
+  // acknowledged: packets of ours that need no answer any more. in_flight: those that still do.
+  void on_received(std::size_t packets, std::uint64_t acknowledged, std::uint64_t in_flight, Nanoseconds now) noexcept {
     const bool is_bulk = in_flight >= kBulk;
     if (packets == 0) {
       // The time since the last packet, either way, tells how long the next one may take; a part of it more does not hurt.
@@ -29,9 +29,12 @@ class PollPace {
       return;
     }
     if (is_bulk) {
-      // Next when a batch that is worth a call should be there: half of what is under way, so that the other half keeps the path busy.
-      per_packet_ = (3 * per_packet_ + (now - period_begin_) / packets) / 4;
-      gap_ = std::min(per_packet_ * std::min(kGoodBatch, in_flight / 2), kLongestGap);
+      // Next when a batch that is worth a call should be there, or half of what is under way acknowledged: the other half keeps the path
+      // busy. One acknowledgement may be for many packets.
+      const Nanoseconds period = now - period_begin_;
+      per_packet_ = (3 * per_packet_ + period / packets) / 4;
+      if (acknowledged != 0) per_acknowledged_ = (3 * per_acknowledged_ + period / acknowledged) / 4;
+      gap_ = std::min({per_packet_ * kGoodBatch, per_acknowledged_ * (in_flight / 2), kLongestGap});
     } else {
       gap_ = 0;
     }
@@ -48,7 +51,8 @@ class PollPace {
   static constexpr Nanoseconds kLongestWait = kMillisecond;
   Nanoseconds next_ = 0;
   Nanoseconds gap_ = 0;
-  Nanoseconds per_packet_ = 0;     // time between two packets, in the mean
+  Nanoseconds per_packet_ = 0;        // time between two packets received, in the mean
+  Nanoseconds per_acknowledged_ = 0;  // and for one packet of ours to be acknowledged
   Nanoseconds last_activity_ = 0;
   Nanoseconds period_begin_ = 0;
 };

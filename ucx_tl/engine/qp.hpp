@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "ucx_tl/engine/congestion.hpp"
 #include "ucx_tl/engine/deadline_heap.hpp"
 #include "ucx_tl/engine/packet_io.hpp"
 #include "ucx_tl/engine/requester.hpp"
@@ -41,18 +42,20 @@ class Qp {
   [[nodiscard]] bool is_connected() const noexcept { return peer.has_value(); }
   [[nodiscard]] bool has_failed() const noexcept { return requester.error() != QpError::kNone; }
   [[nodiscard]] QpError error() const noexcept { return requester.error(); }
-  [[nodiscard]] bool has_work(Nanoseconds now) const noexcept { return requester.can_send(now) || responder.response_deadline() <= now; }
+  [[nodiscard]] bool has_work(Nanoseconds now) const noexcept { return requester.can_send(now) || responder.response_deadline() <= now || congestion_reporter.is_due(); }
   [[nodiscard]] bool has_event() const noexcept { return requester.has_completed() || (has_failed() && !is_failure_reported); }
 
   void* user = nullptr;  // the layer above's
   std::optional<Peer> peer;
   Requester requester;
   Responder responder;
+  CongestionReporter congestion_reporter;
 
   // Engine's bookkeeping.
   bool is_listed_for_sending = false;
   bool is_listed_for_response = false;
   bool is_listed_for_events = false;
+  bool is_listed_as_paced = false;
   bool is_failure_reported = false;
   std::uint32_t counted_in_flight = 0;
   DeadlineEntry deadline_entry;

@@ -28,6 +28,7 @@ Requester::Requester(const RequesterOptions& options, std::uint32_t first_psn, C
     : options_(options),
       counters_(counters),
       timeout_(options.timeout_min, options.timeout_max),
+      congestion_(options.window),
       queue_(std::make_unique<std::array<Message, kQueueMessages>>()),
       unacknowledged_psn_(first_psn),
       next_psn_(first_psn),
@@ -55,7 +56,12 @@ std::uint32_t Requester::in_flight() const noexcept {
 }
 
 bool Requester::can_send(Nanoseconds now) const noexcept {
-  return has_unsent() && error_ == QpError::kNone && in_flight() < burst_ && now >= hold_until_;
+  return has_unsent() && error_ == QpError::kNone && in_flight() < window() && now >= hold_until_ && congestion_.is_due(now);
+}
+
+Nanoseconds Requester::paced_until() const noexcept {
+  const bool waits = congestion_.next_send() != 0 && has_unsent() && error_ == QpError::kNone && in_flight() < window();
+  return waits ? std::max(congestion_.next_send(), hold_until_) : kNever;
 }
 
 Requester::Packet Requester::take_packet(Nanoseconds now) noexcept {
@@ -75,8 +81,9 @@ Requester::Packet Requester::take_packet(Nanoseconds now) noexcept {
       timed_since_ = now;
     }
   }
-  packet.ack_request = !has_unsent() || in_flight() >= burst_ || packet.psn % kAckRequestPeriod == 0;
+  packet.ack_request = !has_unsent() || in_flight() >= window() || packet.psn % kAckRequestPeriod == 0;
   if (deadline_ == kNever) arm(now);
+  congestion_.on_sent(now);
   return packet;
 }
 
@@ -149,6 +156,7 @@ void Requester::acknowledge_before(std::uint32_t psn, Nanoseconds now) noexcept 
   hold_until_ = 0;
   unacknowledged_psn_ = psn;
   grow_burst(static_cast<std::uint32_t>(newly));
+  congestion_.on_acknowledged(static_cast<std::uint32_t>(newly), timeout_.smoothed(), now);
   while (acknowledged_ != posted_) {
     const Message& oldest = message(acknowledged_);
     if (wire::psn_distance(psn, wire::psn_add(oldest.first_psn, oldest.packets)) < 0) break;

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "ucx_tl/engine/clock.hpp"
+#include "ucx_tl/engine/congestion.hpp"
 #include "ucx_tl/engine/counters.hpp"
 #include "ucx_tl/engine/message.hpp"
 #include "ucx_tl/engine/rtt.hpp"
@@ -54,10 +55,14 @@ class Requester {
   void untake(std::uint32_t psn) noexcept;
 
   void on_acknowledge(std::uint32_t psn, std::uint8_t syndrome, Nanoseconds now) noexcept;
+  // The peer saw a congestion mark.
+  void on_congestion(Nanoseconds now) noexcept { congestion_.on_notification(in_flight(), timeout_.smoothed(), now); }
   // To be called when deadline() has passed.
   void on_timer(Nanoseconds now) noexcept;
   // When on_timer() is wanted; kNever if nothing is waited for.
   [[nodiscard]] Nanoseconds deadline() const noexcept { return deadline_; }
+  // When can_send() becomes true although nothing else happens than that time passes: packets are paced. kNever: not so.
+  [[nodiscard]] Nanoseconds paced_until() const noexcept;
   void fail(QpError error) noexcept;
 
   struct Completed {
@@ -86,10 +91,12 @@ class Requester {
   void grow_burst(std::uint32_t acknowledged) noexcept;
   void shrink_burst(std::uint32_t burst) noexcept;
   void arm(Nanoseconds now) noexcept;
+  [[nodiscard]] std::uint32_t window() const noexcept { return burst_ < congestion_.window() ? burst_ : congestion_.window(); }
 
   RequesterOptions options_;
   Counters& counters_;
   RetransmissionTimeout timeout_;
+  CongestionControl congestion_;
   std::unique_ptr<std::array<Message, kQueueMessages>> queue_;
   std::uint32_t mtu_ = kMinMtu;
   QpError error_ = QpError::kNone;

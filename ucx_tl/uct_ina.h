@@ -42,6 +42,7 @@ struct uct_ina_iface_config_t {
   double rto_max;
   double tick;
   size_t socket_buffer;
+  int ecn;
 };
 
 namespace ina::uct {

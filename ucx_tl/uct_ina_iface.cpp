@@ -50,6 +50,11 @@ ucs_config_field_t iface_config_table[] = {
     {"SOCKET_BUFFER", "4mb", "Wanted size of the socket's buffers; without privileges the system's limits hold. 0: the system's default.",
      ucs_offsetof(uct_ina_iface_config_t, socket_buffer), UCS_CONFIG_TYPE_MEMUNITS},
 
+    {"ECN", "y",
+     "Let queues on the way mark packets instead of dropping them: a receiver tells the sender of marks, which slows down.\n"
+     "Packets are marked only by switches that are configured to.",
+     ucs_offsetof(uct_ina_iface_config_t, ecn), UCS_CONFIG_TYPE_BOOL},
+
     {},
 };
 

@@ -102,6 +102,7 @@ Interface::Interface(uct_ina_iface_t* owner, const std::string& device, const uc
   if (config.seg_size < 256 || config.seg_size > (1u << 20)) throw Error(Failure::kInvalid, "UCX_INA_SEG_SIZE is not from 256 bytes to 1 MiB");
   options.segment_bytes = static_cast<std::uint32_t>(config.seg_size);
   options.requester = requester_options(config);
+  options.ecn = config.ecn != 0;
   options.seed = random_seed();
   if (!relay.empty()) {
     try {
@@ -112,7 +113,7 @@ Interface::Interface(uct_ina_iface_t* owner, const std::string& device, const uc
   }
   if (config.socket_buffer > (1u << 30)) throw Error(Failure::kInvalid, "UCX_INA_SOCKET_BUFFER is more than 1 GiB");
   socket_ = std::make_unique<engine::UdpSocket>(
-      engine::UdpSocketOptions{.local = options.local, .prefer_roce_port = relay.empty(), .buffer_bytes = config.socket_buffer});
+      engine::UdpSocketOptions{.local = options.local, .prefer_roce_port = relay.empty(), .buffer_bytes = config.socket_buffer, .ecn = options.ecn});
   options.local = socket_->local();
   const auto* const md = reinterpret_cast<const uct_ina_md_t*>(owner->super.md);
   engine_ = std::make_unique<engine::Engine>(options, *socket_, clock_, *md->memory);

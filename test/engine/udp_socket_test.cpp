@@ -2,6 +2,7 @@
 // lengths, identification and flags that the sender assumed are those that the kernel sent.
 #include <gtest/gtest.h>
 
+#include <netinet/in.h>
 #include <poll.h>
 
 #include "ucx_tl/engine/engine.hpp"
@@ -74,6 +75,63 @@ TEST_P(LoopbackTest, MessagesPassBothWays) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, LoopbackTest, testing::Values("127.0.0.1:0", "[::1]:0"),
+                         [](const auto& family) { return family.index == 0 ? "Ipv4" : "Ipv6"; });
+
+class MarkTest : public testing::TestWithParam<const char*> {};
+
+// A router would change the bits; here the sender writes them itself.
+TEST_P(MarkTest, MarkedPacketsAreAnsweredWithANotification) {
+  UdpSocketOptions options{.local = *wire::UdpAddress::parse(GetParam()), .ecn = true};
+  std::unique_ptr<UdpSocket> socket;
+  try {
+    socket = std::make_unique<UdpSocket>(options);
+  } catch (const Error&) {
+    GTEST_SKIP() << "this host has no " << GetParam();
+  }
+  UdpSocket peer(options);
+  const bool ipv6 = options.local.is_ipv6;
+  int bits = 0;
+  socklen_t length = sizeof bits;
+  ASSERT_EQ(getsockopt(peer.descriptor(), ipv6 ? IPPROTO_IPV6 : IPPROTO_IP, ipv6 ? IPV6_TCLASS : IP_TOS, &bits, &length), 0);
+  EXPECT_EQ(bits, kEcnCapable);
+  bits = kEcnCongestionExperienced;
+  ASSERT_EQ(setsockopt(peer.descriptor(), ipv6 ? IPPROTO_IPV6 : IPPROTO_IP, ipv6 ? IPV6_TCLASS : IP_TOS, &bits, sizeof bits), 0);
+
+  SteadyClock clock;
+  MemoryTable memory(1);
+  EngineOptions engine_options{.local = socket->local(), .seed = 1};
+  engine_options.ecn = true;
+  Engine engine(engine_options, *socket, clock, memory);
+  Qp* const qp = engine.create_qp();
+  ASSERT_TRUE(engine.connect(*qp, peer.local(), {.qpn = 0x999, .first_psn = 0, .mtu = 1024}));
+  wire::Packet header{};
+  header.bth.opcode = wire::Opcode::kSendOnly;
+  header.bth.dest_qpn = qp->number();
+  std::array<std::byte, wire::kBthBytes + wire::kIcrcBytes> request{};
+  wire::encode_headers(header, request);
+  wire::IcrcFlow(peer.local(), socket->local()).seal(request);
+  const Destination to(socket->local());
+  const iovec piece{.iov_base = request.data(), .iov_len = request.size()};
+  const OutgoingPacket packet{.to = &to, .pieces = &piece, .piece_count = 1};
+  ASSERT_EQ(peer.send({&packet, 1}).taken, 1u);
+  pollfd ready{.fd = socket->descriptor(), .events = POLLIN, .revents = 0};
+  ASSERT_EQ(poll(&ready, 1, 5000), 1);
+  engine.tick();
+  EXPECT_EQ(engine.counters().congestion_marks.value(), 1u);
+
+  ready.fd = peer.descriptor();
+  ASSERT_EQ(poll(&ready, 1, 5000), 1);
+  bool is_notified = false;
+  for (const IncomingPacket& answer : peer.receive()) {
+    EXPECT_FALSE(answer.has_congestion_mark);
+    const auto decoded = wire::decode_packet(answer.bytes);
+    ASSERT_TRUE(decoded);
+    is_notified = is_notified || (decoded->bth.opcode == wire::Opcode::kCnp && decoded->bth.dest_qpn == 0x999u);
+  }
+  EXPECT_TRUE(is_notified);
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, MarkTest, testing::Values("127.0.0.1:0", "[::1]:0"),
                          [](const auto& family) { return family.index == 0 ? "Ipv4" : "Ipv6"; });
 
 TEST(UdpSocket, DatagramLongerThanAnyPacketIsHandedOnEmpty) {

@@ -9,8 +9,10 @@ ucx_tl_libuct_ina_la_SOURCES = \
 	ucx_tl/uct_ina_counters.h ucx_tl/uct_ina_counters.cpp \
 	ucx_tl/uct_ina_ep.h ucx_tl/uct_ina_ep.cpp \
 	ucx_tl/uct_ina_ep_am.cpp \
+	ucx_tl/uct_ina_ep_atomic.cpp \
 	ucx_tl/uct_ina_ep_connect.cpp \
 	ucx_tl/uct_ina_ep_flush.cpp \
+	ucx_tl/uct_ina_ep_get.cpp \
 	ucx_tl/uct_ina_ep_pending.cpp \
 	ucx_tl/uct_ina_ep_put.cpp \
 	ucx_tl/uct_ina_iface.cpp \

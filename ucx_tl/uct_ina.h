@@ -60,6 +60,7 @@ struct uct_ina_ep_t {
   ucs_queue_head_t pending;  // requests that wait for room
   ucs_list_link_t waiting;   // in the interface's list of endpoints with such requests; to itself: in none
   bool is_dispatching;       // one of them is being called: it may send past those behind it
+  std::uint32_t fences;      // of the interface, as seen when the endpoint sent last
 };
 
 // Upcasts are address conversions: the base is the first member of each.
@@ -76,6 +77,9 @@ namespace ina::uct {
 
 // UCX's active messages: the id and seven reserved bytes (zero) come before what UCX hands over, so that this stays aligned.
 inline constexpr std::size_t kAmHeaderBytes = 8;
+inline constexpr std::size_t kAmMaxIov = engine::kMaxPieces - 1;  // the header is a piece of its own
+// What a copied GET keeps in front of the data in its buffer.
+inline constexpr std::size_t kGetHeaderBytes = 64;
 // Endpoint address: QPN and first PSN (24 bits each) and MTU (16 bits), big endian.
 inline constexpr std::size_t kEpAddressBytes = 8;
 // Device address: version, flags, port, IP address, relay instance.
@@ -133,6 +137,7 @@ class Interface final : public engine::EventSink {
   Interface& operator=(const Interface&) = delete;
 
   [[nodiscard]] engine::Engine& engine() noexcept { return *engine_; }
+  [[nodiscard]] const engine::Engine& engine() const noexcept { return *engine_; }
   [[nodiscard]] const std::string& device() const noexcept { return device_; }
   [[nodiscard]] bool is_loopback() const noexcept { return is_loopback_; }
   [[nodiscard]] std::size_t segment_bytes() const noexcept { return engine_->options().segment_bytes; }
@@ -157,6 +162,9 @@ class Interface final : public engine::EventSink {
   // Whether the endpoint can take any operation now, or has failed and can take none any more.
   [[nodiscard]] bool has_room(const uct_ina_ep_t*) const noexcept;
   void add_waiting(uct_ina_ep_t* ep) noexcept;
+  // Counts fences of the interface; an endpoint that has seen fewer sends its next message with a fence.
+  [[nodiscard]] std::uint32_t fences() const noexcept { return fences_; }
+  void add_fence() noexcept { ++fences_; }
 
   void on_completed(void* token, engine::QpError) noexcept override;
   void on_received(std::span<std::byte> message) noexcept override;
@@ -186,6 +194,7 @@ class Interface final : public engine::EventSink {
   std::unique_ptr<engine::Engine> engine_;
   std::vector<uct_ina_ep_t*> eps_;
   std::vector<Flush> flushes_;
+  std::uint32_t fences_ = 0;
   ucs_list_link_t waiting_;                  // endpoints with pending requests, in the order of their turns
   uct_ina_ep_t* dispatching_ = nullptr;      // whose request is being called; nullptr again if it is destroyed meanwhile
   bool is_dispatching_ = false;

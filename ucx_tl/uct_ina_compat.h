@@ -29,6 +29,7 @@ extern "C" {
 #include <ucs/time/time.h>
 #include <uct/base/uct_component.h>
 #include <uct/base/uct_iface.h>
+#include <uct/base/uct_iov.inl>
 #include <uct/base/uct_md.h>
 #include <uct/base/uct_worker.h>
 }

@@ -1,4 +1,4 @@
-// uct_ina_ep.cpp: the endpoint as an object of UCX, and its table of operations. In-order delivery of a reliable connection makes every fence a no-op.
+// uct_ina_ep.cpp: the endpoint as an object of UCX, and its table of operations.
 #include "ucx_tl/uct_ina_ep.h"
 
 using ina::uct::AsyncBlock;
@@ -13,21 +13,53 @@ ucs_status_t check_resources(uct_ina_ep_t* ep, std::uint32_t length) noexcept {
   return engine_of(ep).can_post(*ep->qp, length) ? UCS_OK : UCS_ERR_NO_RESOURCE;
 }
 
-ucs_status_t post_copied(uct_ina_ep_t* ep, engine::MessageKind kind, std::byte* buffer, std::size_t length, std::uint64_t remote_address,
-                         uct_rkey_t rkey) noexcept {
+bool append_pieces(engine::Message& message, const uct_iov_t* iov, std::size_t count) noexcept {
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t bytes = iov[i].length * iov[i].count;
+    if (bytes == 0) continue;
+    if (message.piece_count == engine::kMaxPieces) return false;
+    message.pieces[message.piece_count++] = {.address = static_cast<const std::byte*>(iov[i].buffer), .bytes = bytes};
+  }
+  return true;
+}
+
+engine::Message remote_message(engine::MessageKind kind, std::uint64_t remote_address, uct_rkey_t rkey) noexcept {
   engine::Message message;
   message.kind = kind;
   message.remote_address = remote_address;
   message.rkey = static_cast<std::uint32_t>(rkey);
+  return message;
+}
+
+ucs_status_t post(uct_ina_ep_t* ep, engine::Message& message) noexcept {
+  const std::uint32_t fences = iface_of(ep)->impl->fences();
+  message.fence = ep->fences != fences;
+  const engine::PostStatus status = engine_of(ep).post(*ep->qp, message);
+  if (status == engine::PostStatus::kPosted) {
+    ep->fences = fences;
+    return UCS_OK;
+  }
+  engine_of(ep).give_back_send_buffer(message.buffer);
+  return status == engine::PostStatus::kNoResource ? UCS_ERR_NO_RESOURCE : UCS_ERR_ENDPOINT_TIMEOUT;
+}
+
+ucs_status_t post_copied(uct_ina_ep_t* ep, engine::Message& message, std::byte* buffer, std::size_t length) noexcept {
   message.pieces[0] = {.address = buffer, .bytes = length};
   message.piece_count = 1;
   message.length = static_cast<std::uint32_t>(length);
   message.buffer = buffer;
-  const engine::PostStatus status = engine_of(ep).post(*ep->qp, message);
-  if (status == engine::PostStatus::kPosted) return UCS_OK;
-  engine_of(ep).give_back_send_buffer(buffer);
-  return status == engine::PostStatus::kNoResource ? UCS_ERR_NO_RESOURCE : UCS_ERR_ENDPOINT_TIMEOUT;
+  return post(ep, message);
 }
+
+namespace {
+
+// For what the transport does not offer.
+template <typename... Arguments>
+ucs_status_t unsupported(Arguments...) {
+  return UCS_ERR_UNSUPPORTED;
+}
+
+}  // namespace
 
 }  // namespace ina::uct
 
@@ -41,6 +73,7 @@ static UCS_CLASS_INIT_FUNC(uct_ina_ep_t, const uct_ep_params_t* params) {
   ucs_queue_head_init(&self->pending);
   ucs_list_head_init(&self->waiting);
   self->is_dispatching = false;
+  self->fences = iface->impl->fences();
   const AsyncBlock block(iface);
   return guarded([&] {
     self->qp = iface->impl->engine().create_qp();
@@ -68,13 +101,24 @@ void uct_ina_ep_fill_ops(uct_iface_ops_t* ops) {
   ops->ep_put_short = ep_put_short;
   ops->ep_put_bcopy = ep_put_bcopy;
   ops->ep_put_zcopy = ep_put_zcopy;
+  ops->ep_get_short = unsupported;
+  ops->ep_get_bcopy = ep_get_bcopy;
+  ops->ep_get_zcopy = ep_get_zcopy;
+  ops->ep_atomic64_post = ep_atomic64_post;
+  ops->ep_atomic64_fetch = ep_atomic64_fetch;
+  ops->ep_atomic_cswap64 = ep_atomic_cswap64;
+  ops->ep_atomic32_post = unsupported;
+  ops->ep_atomic32_fetch = unsupported;
+  ops->ep_atomic_cswap32 = unsupported;
   ops->ep_am_short = ep_am_short;
   ops->ep_am_short_iov = ep_am_short_iov;
   ops->ep_am_bcopy = ep_am_bcopy;
+  ops->ep_am_zcopy = ep_am_zcopy;
   ops->ep_pending_add = ep_pending_add;
   ops->ep_pending_purge = ep_pending_purge;
   ops->ep_flush = ep_flush;
-  ops->ep_fence = uct_base_ep_fence;
+  ops->ep_fence = ep_fence;
+  ops->iface_fence = iface_fence;
   ops->iface_flush = iface_flush;
   ops->ep_create = UCS_CLASS_NEW_FUNC_NAME(uct_ina_ep_t);
   ops->ep_destroy = UCS_CLASS_DELETE_FUNC_NAME(uct_ina_ep_t);

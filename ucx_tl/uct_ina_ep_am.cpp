@@ -3,9 +3,16 @@
 
 namespace ina::uct {
 
+using engine::Message;
 using engine::MessageKind;
 
 namespace {
+
+ucs_status_t post_am(uct_ina_ep_t* ep, std::byte* buffer, std::size_t bytes) {
+  Message message;
+  message.kind = MessageKind::kSend;
+  return post_copied(ep, message, buffer, bytes);
+}
 
 // A buffer that begins with the header of an active message, or nullptr.
 std::byte* begin_am(uct_ina_ep_t* ep, std::uint8_t id) {
@@ -30,7 +37,7 @@ ucs_status_t ep_am_short(uct_ep_h tl_ep, uint8_t id, uint64_t header, const void
   if (buffer == nullptr) return UCS_ERR_NO_RESOURCE;
   std::memcpy(buffer + kAmHeaderBytes, &header, sizeof header);
   if (length != 0) std::memcpy(buffer + kAmHeaderBytes + sizeof header, payload, length);
-  return post_copied(ep, MessageKind::kSend, buffer, bytes, 0, 0);
+  return post_am(ep, buffer, bytes);
 }
 
 ucs_status_t ep_am_short_iov(uct_ep_h tl_ep, uint8_t id, const uct_iov_t* iov, size_t iovcnt) {
@@ -50,7 +57,7 @@ ucs_status_t ep_am_short_iov(uct_ep_h tl_ep, uint8_t id, const uct_iov_t* iov, s
     if (part != 0) std::memcpy(to, iov[i].buffer, part);
     to += part;
   }
-  return post_copied(ep, MessageKind::kSend, buffer, bytes, 0, 0);
+  return post_am(ep, buffer, bytes);
 }
 
 ssize_t ep_am_bcopy(uct_ep_h tl_ep, uint8_t id, uct_pack_callback_t pack, void* arg, unsigned) {
@@ -63,8 +70,33 @@ ssize_t ep_am_bcopy(uct_ep_h tl_ep, uint8_t id, uct_pack_callback_t pack, void* 
   if (buffer == nullptr) return UCS_ERR_NO_RESOURCE;
   const std::size_t length = pack(buffer + kAmHeaderBytes, arg);
   ucs_assert(length <= segment_bytes_of(ep) - kAmHeaderBytes);
-  status = post_copied(ep, MessageKind::kSend, buffer, kAmHeaderBytes + length, 0, 0);
+  status = post_am(ep, buffer, kAmHeaderBytes + length);
   return status == UCS_OK ? static_cast<ssize_t>(length) : static_cast<ssize_t>(status);
+}
+
+// The header is copied behind the id, the payload stays where it is.
+ucs_status_t ep_am_zcopy(uct_ep_h tl_ep, uint8_t id, const void* header, unsigned header_length, const uct_iov_t* iov, size_t iovcnt, unsigned,
+                         uct_completion_t* comp) {
+  uct_ina_ep_t* const ep = ep_of(tl_ep);
+  UCT_CHECK_AM_ID(id);
+  UCT_CHECK_IOV_SIZE(iovcnt, kAmMaxIov, "am_zcopy");
+  const std::size_t length = kAmHeaderBytes + header_length + uct_iov_total_length(iov, iovcnt);
+  UCT_CHECK_LENGTH(length, 0, segment_bytes_of(ep), "am_zcopy");
+  const AsyncBlock block(iface_of(ep));
+  ucs_status_t status = check_resources(ep, static_cast<std::uint32_t>(length));
+  if (status != UCS_OK) return status;
+  std::byte* const buffer = begin_am(ep, id);
+  if (buffer == nullptr) return UCS_ERR_NO_RESOURCE;
+  if (header_length != 0) std::memcpy(buffer + kAmHeaderBytes, header, header_length);
+  Message message;
+  message.kind = MessageKind::kSend;
+  message.pieces[message.piece_count++] = {.address = buffer, .bytes = kAmHeaderBytes + header_length};
+  (void)append_pieces(message, iov, iovcnt);  // kAmMaxIov leaves room for the header
+  message.length = static_cast<std::uint32_t>(length);
+  message.buffer = buffer;
+  message.token = comp;
+  status = post(ep, message);
+  return status == UCS_OK ? UCS_INPROGRESS : status;
 }
 
 }  // namespace ina::uct

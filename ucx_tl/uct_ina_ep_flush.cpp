@@ -43,6 +43,22 @@ ucs_status_t iface_flush(uct_iface_h tl_iface, unsigned, uct_completion_t* comp)
   });
 }
 
+// A connection executes in order. Only what a READ or an atomic returns may be determined again later, where its answer is lost, so what
+// is posted behind a fence is held back until these have completed.
+ucs_status_t ep_fence(uct_ep_h tl_ep, unsigned) {
+  uct_ina_ep_t* const ep = ep_of(tl_ep);
+  const AsyncBlock block(iface_of(ep));
+  ep->fences = iface_of(ep)->impl->fences() - 1;
+  return UCS_OK;
+}
+
+ucs_status_t iface_fence(uct_iface_h tl_iface, unsigned) {
+  auto* const iface = reinterpret_cast<uct_ina_iface_t*>(tl_iface);
+  const AsyncBlock block(iface);
+  iface->impl->add_fence();
+  return UCS_OK;
+}
+
 void Interface::add_flush(uct_ina_ep_t* ep, uct_completion_t* comp, bool is_cancelling) {
   flushes_.push_back({.ep = ep, .until = ep->qp->requester.posted(), .comp = comp, .is_cancelling = is_cancelling});
 }

@@ -5,7 +5,6 @@ namespace ina::uct {
 
 using engine::Message;
 using engine::MessageKind;
-using engine::PostStatus;
 
 ucs_status_t ep_put_short(uct_ep_h tl_ep, const void* data, unsigned length, uint64_t remote_address, uct_rkey_t rkey) {
   uct_ina_ep_t* const ep = ep_of(tl_ep);
@@ -17,7 +16,8 @@ ucs_status_t ep_put_short(uct_ep_h tl_ep, const void* data, unsigned length, uin
   std::byte* const buffer = engine_of(ep).take_send_buffer();
   if (buffer == nullptr) return UCS_ERR_NO_RESOURCE;
   std::memcpy(buffer, data, length);
-  return post_copied(ep, MessageKind::kWrite, buffer, length, remote_address, rkey);
+  Message message = remote_message(MessageKind::kWrite, remote_address, rkey);
+  return post_copied(ep, message, buffer, length);
 }
 
 ssize_t ep_put_bcopy(uct_ep_h tl_ep, uct_pack_callback_t pack, void* arg, uint64_t remote_address, uct_rkey_t rkey) {
@@ -33,32 +33,25 @@ ssize_t ep_put_bcopy(uct_ep_h tl_ep, uct_pack_callback_t pack, void* arg, uint64
     engine_of(ep).give_back_send_buffer(buffer);
     return 0;
   }
-  status = post_copied(ep, MessageKind::kWrite, buffer, length, remote_address, rkey);
+  Message message = remote_message(MessageKind::kWrite, remote_address, rkey);
+  status = post_copied(ep, message, buffer, length);
   return status == UCS_OK ? static_cast<ssize_t>(length) : static_cast<ssize_t>(status);
 }
 
 ucs_status_t ep_put_zcopy(uct_ep_h tl_ep, const uct_iov_t* iov, size_t iovcnt, uint64_t remote_address, uct_rkey_t rkey, uct_completion_t* comp) {
   uct_ina_ep_t* const ep = ep_of(tl_ep);
   UCT_CHECK_IOV_SIZE(iovcnt, engine::kMaxPieces, "put_zcopy");
-  Message message;
-  std::size_t length = 0;
-  for (std::size_t i = 0; i < iovcnt; ++i) {
-    const std::size_t bytes = iov[i].length * iov[i].count;
-    if (bytes == 0) continue;
-    message.pieces[message.piece_count++] = {.address = static_cast<const std::byte*>(iov[i].buffer), .bytes = bytes};
-    length += bytes;
-  }
+  const std::size_t length = uct_iov_total_length(iov, iovcnt);
   UCT_CHECK_LENGTH(length, 0, engine::kMaxMessageBytes, "put_zcopy");
   UCT_SKIP_ZERO_LENGTH(length);
-  message.kind = MessageKind::kWrite;
-  message.remote_address = remote_address;
-  message.rkey = static_cast<std::uint32_t>(rkey);
+  Message message = remote_message(MessageKind::kWrite, remote_address, rkey);
+  (void)append_pieces(message, iov, iovcnt);
   message.length = static_cast<std::uint32_t>(length);
   message.token = comp;
   const AsyncBlock block(iface_of(ep));
-  const ucs_status_t status = check_resources(ep, message.length);
-  if (status != UCS_OK) return status;
-  return engine_of(ep).post(*ep->qp, message) == PostStatus::kPosted ? UCS_INPROGRESS : UCS_ERR_NO_RESOURCE;
+  ucs_status_t status = check_resources(ep, message.length);
+  if (status == UCS_OK) status = post(ep, message);
+  return status == UCS_OK ? UCS_INPROGRESS : status;
 }
 
 }  // namespace ina::uct

@@ -77,28 +77,40 @@ ucs_status_t query_devices(uct_md_h, uct_tl_device_resource_t** devices_p, unsig
   });
 }
 
+void fill_put_and_get(const Interface& impl, uct_iface_attr_t* attr) {
+  const std::size_t segment = impl.segment_bytes();
+  attr->cap.put.max_short = segment;
+  attr->cap.put.max_bcopy = segment;
+  attr->cap.put.max_zcopy = ina::engine::kMaxMessageBytes;
+  attr->cap.put.opt_zcopy_align = 1;
+  attr->cap.put.align_mtu = impl.engine().mtu();  // the largest PUT that is one packet
+  attr->cap.put.max_iov = ina::engine::kMaxPieces;
+}
+
+void fill_am(const Interface& impl, uct_iface_attr_t* attr) {
+  const std::size_t longest = impl.segment_bytes() - ina::uct::kAmHeaderBytes;
+  attr->cap.am.max_short = longest;
+  attr->cap.am.max_bcopy = longest;
+  attr->cap.am.max_zcopy = longest;  // with the header
+  attr->cap.am.max_hdr = longest;
+  attr->cap.am.opt_zcopy_align = 1;
+  attr->cap.am.align_mtu = impl.engine().mtu();
+  attr->cap.am.max_iov = ina::uct::kAmMaxIov;
+}
+
 ucs_status_t iface_query(uct_iface_h tl_iface, uct_iface_attr_t* attr) {
   uct_ina_iface_t* const iface = iface_of(tl_iface);
-  Interface& impl = *iface->impl;
+  const Interface& impl = *iface->impl;
   uct_base_iface_query(&iface->super, attr);
   attr->ep_addr_len = ina::uct::kEpAddressBytes;
   attr->iface_addr_len = 0;
   attr->device_addr_len = ina::uct::kDeviceAddressBytes;
   attr->cap.flags = UCT_IFACE_FLAG_CONNECT_TO_EP | UCT_IFACE_FLAG_PUT_SHORT | UCT_IFACE_FLAG_PUT_BCOPY | UCT_IFACE_FLAG_PUT_ZCOPY |
-                    UCT_IFACE_FLAG_AM_SHORT | UCT_IFACE_FLAG_AM_BCOPY | UCT_IFACE_FLAG_PENDING | UCT_IFACE_FLAG_CB_SYNC |
+                    UCT_IFACE_FLAG_AM_SHORT | UCT_IFACE_FLAG_AM_BCOPY | UCT_IFACE_FLAG_AM_ZCOPY | UCT_IFACE_FLAG_PENDING | UCT_IFACE_FLAG_CB_SYNC |
                     UCT_IFACE_FLAG_ERRHANDLE_PEER_FAILURE;
   attr->cap.event_flags = UCT_IFACE_FLAG_EVENT_FD | UCT_IFACE_FLAG_EVENT_RECV | UCT_IFACE_FLAG_EVENT_SEND_COMP;
-  attr->cap.put.max_short = impl.segment_bytes();
-  attr->cap.put.max_bcopy = impl.segment_bytes();
-  attr->cap.put.max_zcopy = ina::engine::kMaxMessageBytes;
-  attr->cap.put.opt_zcopy_align = 1;
-  attr->cap.put.align_mtu = impl.engine().mtu();  // the largest PUT that is one packet
-  attr->cap.put.max_iov = ina::engine::kMaxPieces;
-  attr->cap.am.max_short = impl.segment_bytes() - ina::uct::kAmHeaderBytes;
-  attr->cap.am.max_bcopy = impl.segment_bytes() - ina::uct::kAmHeaderBytes;
-  attr->cap.am.opt_zcopy_align = 1;
-  attr->cap.am.align_mtu = impl.engine().mtu();
-  attr->cap.am.max_iov = ina::engine::kMaxPieces;
+  fill_put_and_get(impl, attr);
+  fill_am(impl, attr);
   // A system call a batch and the kernel's way through UDP: below what UCX's own transports over sockets say for large messages.
   attr->latency = ucs_linear_func_make(10e-6, 0);
   attr->bandwidth.dedicated = 0;
@@ -178,7 +190,6 @@ namespace {
 uct_iface_ops_t make_iface_ops() {
   uct_iface_ops_t ops{};
   uct_ina_ep_fill_ops(&ops);
-  ops.iface_fence = uct_base_iface_fence;
   ops.iface_progress_enable = uct_base_iface_progress_enable;
   ops.iface_progress_disable = uct_base_iface_progress_disable;
   ops.iface_progress = iface_progress;

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "ucx_tl/engine/resolve.hpp"
-#include "ucx_tl/uct_ina.h"
+#include "ucx_tl/uct_ina_ep.h"
 
 namespace ina::uct {
 namespace {
@@ -190,7 +190,10 @@ bool Interface::arm() noexcept {
   return !can_dispatch() && std::none_of(flushes_.begin(), flushes_.end(), [](const Flush& flush) { return flush.is_due(); });
 }
 
-void Interface::on_completed(void* token, engine::QpError error) noexcept { uct_invoke_completion(static_cast<uct_completion_t*>(token), to_status(error)); }
+void Interface::on_completed(void* token, engine::QpError error) noexcept {
+  if ((reinterpret_cast<std::uintptr_t>(token) & kCopiedGetBit) != 0) return complete_copied_get(token, to_status(error));
+  uct_invoke_completion(static_cast<uct_completion_t*>(token), to_status(error));
+}
 
 void Interface::on_received(std::span<std::byte> message) noexcept {
   const auto id = message.size() < kAmHeaderBytes ? std::uint8_t{UCT_AM_ID_MAX} : wire::load_be<std::uint8_t>(message.data());

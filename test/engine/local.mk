@@ -39,7 +39,8 @@ test_engine_udp_socket_test_LDADD = $(INA_ENGINE_TEST_LDADD)
 if HAVE_UCX_SOURCE
 check_PROGRAMS += test/engine/uct_ina_test
 TESTS += test/engine/uct_ina_test
-test_engine_uct_ina_test_SOURCES = test/engine/uct_ina_test.cpp
+test_engine_uct_ina_test_SOURCES = test/engine/uct_ina_fixture.hpp test/engine/uct_ina_test.cpp \
+	test/engine/uct_ina_event_test.cpp test/engine/uct_ina_flow_test.cpp test/engine/uct_ina_operations_test.cpp
 test_engine_uct_ina_test_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CFLAGS)
 test_engine_uct_ina_test_LDADD = ucx_tl/libuct_ina.la $(UCX_LIBS) $(GTEST_LIBS) -lgtest_main
 endif

@@ -110,8 +110,8 @@ void Engine::cancel_qp(Qp& qp, EventSink& sink) noexcept {
   qp.requester.fail(QpError::kCancelled);
   const QpError error = qp.error();
   while (const auto completed = qp.requester.take_completed()) {
-    send_buffers_.give_back(completed->buffer);
     if (completed->token != nullptr) sink.on_completed(completed->token, completed->ok ? QpError::kNone : error);
+    send_buffers_.give_back(completed->buffer);
   }
 }
 

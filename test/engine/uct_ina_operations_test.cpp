@@ -1,0 +1,60 @@
+// uct_ina_operations_test.cpp: every operation moves the bytes that it says.
+#include "test/engine/uct_ina_fixture.hpp"
+
+#include <string>
+#include <vector>
+
+namespace ina::test {
+namespace {
+
+TEST_F(UctTest, PutZcopyArrivesAndCompletesOnce) {
+  Memory source(domain, 100000);
+  Memory target(domain, 100000);
+  for (std::size_t i = 0; i < source.bytes.size(); ++i) source.bytes[i] = static_cast<char>(i * 7);
+  Completion completion;
+  const uct_iov_t iov = source.iov(source.bytes.size());
+  ASSERT_EQ(uct_ep_put_zcopy(ep_a.ep, &iov, 1, target.address(), target.rkey.rkey, &completion.uct), UCS_INPROGRESS);
+  ASSERT_TRUE(progress_until([&] { return completion.is_done(); }));
+  EXPECT_EQ(completion.uct.status, UCS_OK);
+  EXPECT_EQ(source.bytes, target.bytes);
+}
+
+TEST_F(UctTest, PutShortAndBcopyArrive) {
+  Memory target(domain, 256);
+  ASSERT_EQ(uct_ep_put_short(ep_a.ep, "short", 5, target.address(), target.rkey.rkey), UCS_OK);
+  const auto pack = [](void* to, void* arg) -> std::size_t {
+    std::memcpy(to, arg, 6);
+    return 6;
+  };
+  char text[] = "copied";
+  ASSERT_EQ(uct_ep_put_bcopy(ep_a.ep, pack, text, target.address(100), target.rkey.rkey), 6);
+  ASSERT_TRUE(progress_until([&] { return uct_ep_flush(ep_a.ep, 0, nullptr) == UCS_OK; }));
+  EXPECT_EQ(std::string(target.bytes.data()), "short");
+  EXPECT_EQ(std::string(target.bytes.data() + 100), "copied");
+}
+
+TEST_F(UctTest, ActiveMessagesReachTheirHandlerInOrder) {
+  std::vector<std::string> received;
+  const auto handler = [](void* arg, void* data, size_t length, unsigned) -> ucs_status_t {
+    static_cast<std::vector<std::string>*>(arg)->emplace_back(static_cast<char*>(data), length);
+    return UCS_OK;
+  };
+  ASSERT_EQ(uct_iface_set_am_handler(b.iface, 3, handler, &received, 0), UCS_OK);
+  ASSERT_EQ(uct_ep_am_short(ep_a.ep, 3, 0x4142434445464748, "tail", 4), UCS_OK);
+  std::string text(6000, 'x');
+  const auto pack = [](void* to, void* arg) -> std::size_t {
+    const auto& from = *static_cast<std::string*>(arg);
+    std::memcpy(to, from.data(), from.size());
+    return from.size();
+  };
+  ASSERT_EQ(uct_ep_am_bcopy(ep_a.ep, 3, pack, &text, 0), 6000);
+  const uct_iov_t iov[2] = {{.buffer = text.data(), .length = 2, .memh = nullptr, .stride = 0, .count = 1}, {.buffer = text.data(), .length = 3, .memh = nullptr, .stride = 0, .count = 1}};
+  ASSERT_EQ(uct_ep_am_short_iov(ep_a.ep, 3, iov, 2), UCS_OK);
+  ASSERT_TRUE(progress_until([&] { return received.size() == 3; }));
+  EXPECT_EQ(received[0], "HGFEDCBAtail");
+  EXPECT_EQ(received[1], text);
+  EXPECT_EQ(received[2], "xxxxx");
+}
+
+}  // namespace
+}  // namespace ina::test

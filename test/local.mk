@@ -4,6 +4,7 @@ include test/tree/local.mk
 include test/support/local.mk
 include test/wire/local.mk
 include test/engine/local.mk
+include test/traffic/local.mk
 include test/aggregator/local.mk
 include test/softswitch/local.mk
 include test/vectors/local.mk

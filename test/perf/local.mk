@@ -31,7 +31,7 @@ test_perf_stream_bench_CXXFLAGS = $(AM_CXXFLAGS) $(BENCHMARK_CFLAGS)
 test_perf_stream_bench_LDADD = ompi_coll_ina/core/libinacore.la $(BENCHMARK_LIBS)
 endif
 
-.PHONY: perf perf-run
+.PHONY: perf perf-run perf-ucx
 perf: $(INA_BENCHMARKS)
 	$(top_srcdir)/test/perf/ratios --builddir $(top_builddir)
 
@@ -55,5 +55,4 @@ EXTRA_DIST += test/perf/ucx
 if HAVE_UCX_SOURCE
 perf-ucx: ucx_tl/libuct_ina.la
 	$(abs_top_srcdir)/test/perf/ucx --builddir $(abs_top_builddir)
-.PHONY: perf-ucx
 endif

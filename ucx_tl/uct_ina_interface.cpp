@@ -139,6 +139,8 @@ void Interface::log_counters() const noexcept {
             " foreign source %" PRIu64 " send blocked %" PRIu64 " send errors %" PRIu64,
             device_.c_str(), c.duplicates.value(), c.gaps.value(), c.bad_packets.value(), c.bad_icrc.value(), c.unknown_qpn.value(),
             c.foreign_source.value(), c.send_blocked.value(), c.send_errors.value());
+  ucs_debug("ina: %s congestion marks %" PRIu64 " notifications sent %" PRIu64 " received %" PRIu64, device_.c_str(), c.congestion_marks.value(),
+            c.notifications_sent.value(), c.notifications_received.value());
 }
 
 void Interface::pack_address(std::byte* to) const noexcept {

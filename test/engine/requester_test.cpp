@@ -255,6 +255,27 @@ TEST_F(RequesterTest, RetryLimitFailsTheConnectionOnce) {
   EXPECT_EQ(limited.host.engine.post(*limited.qp, message), PostStatus::kFailed);
 }
 
+TEST_F(RequesterTest, PeerThatAnswersWithoutProgressIsNotGivenUp) {
+  RawPeer limited(network, clock, EngineOptions{.requester = {.retry_limit = 3}});
+  Message message;
+  message.pieces[0] = {.address = payload.data(), .bytes = 8};
+  message.piece_count = 1;
+  message.length = 8;
+  ASSERT_EQ(limited.host.engine.post(*limited.qp, message), PostStatus::kPosted);
+  const std::uint32_t psn = limited.qp->first_psn();
+  for (int round = 0; round < 20; ++round) {
+    const std::uint64_t timeouts = limited.host.engine.counters().timeouts.value();
+    while (limited.host.engine.counters().timeouts.value() < timeouts + 2) {
+      limited.host.progress();
+      clock.advance(kMillisecond);
+    }
+    // Not ready, or a repeated acknowledgement of what came before.
+    limited.acknowledge(round % 2 == 0 ? psn : wire::psn_add(psn, wire::kPsnMask), round % 2 == 0 ? 0x20 | 1 : wire::kSyndromeAck);
+  }
+  EXPECT_TRUE(limited.host.failures.empty());
+  EXPECT_FALSE(limited.qp->has_failed());
+}
+
 TEST_F(RequesterTest, FatalNakFailsEverythingFromItsPsnOn) {
   for (int i = 0; i < 4; ++i) ASSERT_EQ(post(8), PostStatus::kPosted);
   peer.host.progress();

@@ -237,7 +237,7 @@ void Engine::on_timer(Qp& qp, Nanoseconds now) noexcept {
   const bool had_failed = qp.has_failed();
   qp.requester.on_timer(now);
   if (!had_failed && qp.has_failed()) counters_.failed_qps.add();
-  if (relay_ && qp.requester.timeouts_in_a_row() >= kRelayInDoubt) relay_->client.refresh_soon(now);
+  if (relay_ && qp.requester.silent_timeouts() >= kRelayInDoubt) relay_->client.refresh_soon(now);
   timers_.set(qp, qp.requester.deadline());
   if (qp.has_work(now)) list_for_sending(qp);
   note(qp);

@@ -178,6 +178,8 @@ void Requester::on_acknowledge(std::uint32_t psn, std::uint8_t syndrome, Nanosec
     counters_.bad_acks.add();
     return;
   }
+  // Also one for what was acknowledged last answers a packet that was sent again.
+  if (wire::psn_distance(psn, unacknowledged_psn_) >= -1) silent_timeouts_ = 0;
   if (wire::is_ack(syndrome)) {
     counters_.acks_received.add();
     acknowledge_before(wire::psn_add(psn, 1), now);
@@ -230,7 +232,8 @@ void Requester::on_timer(Nanoseconds now) noexcept {
     return;
   }
   counters_.timeouts.add();
-  if (options_.retry_limit != RequesterOptions::kNoLimit && timeouts_in_a_row_ >= options_.retry_limit) return fail(QpError::kRetriesExhausted);
+  if (options_.retry_limit != RequesterOptions::kNoLimit && silent_timeouts_ >= options_.retry_limit) return fail(QpError::kRetriesExhausted);
+  ++silent_timeouts_;
   if (timeouts_in_a_row_++ == 0) before_timeout_ = {burst_, burst_calm_, is_timing_, timed_psn_, timed_since_};
   timeout_.back_off();
   shrink_burst(kBurstAfterTimeout);

@@ -18,7 +18,7 @@ namespace ina::engine {
 
 struct RequesterOptions {
   std::uint32_t window = 256;             // packets in flight
-  std::uint32_t retry_limit = kNoLimit;   // time-outs in a row without any progress
+  std::uint32_t retry_limit = kNoLimit;   // time-outs in a row without any word of the peer
   Nanoseconds timeout_min = kMillisecond;
   Nanoseconds timeout_max = 100 * kMillisecond;
   static constexpr std::uint32_t kNoLimit = ~0u;
@@ -79,7 +79,7 @@ class Requester {
   [[nodiscard]] bool has_unsent() const noexcept { return cursor_message_ != posted_; }
   [[nodiscard]] std::uint32_t in_flight() const noexcept;
   [[nodiscard]] QpError error() const noexcept { return error_; }
-  [[nodiscard]] std::uint32_t timeouts_in_a_row() const noexcept { return timeouts_in_a_row_; }
+  [[nodiscard]] std::uint32_t silent_timeouts() const noexcept { return silent_timeouts_; }
 
  private:
   [[nodiscard]] const Message& message(std::uint64_t number) const noexcept { return (*queue_)[number % kQueueMessages]; }
@@ -119,7 +119,8 @@ class Requester {
   std::uint32_t burst_growth_ = 0;    // in 1 / burst packets
   Nanoseconds hold_until_ = 0;        // after an RNR NAK
   Nanoseconds deadline_ = kNever;
-  std::uint32_t timeouts_in_a_row_ = 0;
+  std::uint32_t timeouts_in_a_row_ = 0;  // without progress
+  std::uint32_t silent_timeouts_ = 0;    // without an answer: a peer that says "not ready" for long is no dead one
 
   // What the first time-out in a row has changed, to be undone if it turns out that nothing was lost.
   struct BeforeTimeout {

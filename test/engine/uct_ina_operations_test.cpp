@@ -56,5 +56,47 @@ TEST_F(UctTest, ActiveMessagesReachTheirHandlerInOrder) {
   EXPECT_EQ(received[2], "xxxxx");
 }
 
+// What arrives as active message 3.
+struct Inbox {
+  explicit Inbox(const Iface& iface) { EXPECT_EQ(uct_iface_set_am_handler(iface.iface, 3, &Inbox::on_message, this, 0), UCS_OK); }
+  static ucs_status_t on_message(void* self, void* data, size_t length, unsigned) {
+    static_cast<Inbox*>(self)->messages.emplace_back(static_cast<char*>(data), length);
+    return UCS_OK;
+  }
+  std::vector<std::string> messages;
+};
+
+TEST_F(UctTest, ActiveMessageOfPiecesKeepsHeaderAndOrder) {
+  Inbox inbox(b);
+  std::string first(1000, 'a');
+  std::string second(a.attr.cap.am.max_zcopy - 1000 - 6, 'b');
+  const uct_iov_t iov[2] = {{.buffer = first.data(), .length = first.size(), .memh = nullptr, .stride = 0, .count = 1},
+                            {.buffer = second.data(), .length = second.size(), .memh = nullptr, .stride = 0, .count = 1}};
+  Completion completion;
+  ASSERT_EQ(uct_ep_am_zcopy(ep_a.ep, 3, "header", 6, iov, 2, 0, &completion.uct), UCS_INPROGRESS);
+  ASSERT_EQ(uct_ep_am_zcopy(ep_a.ep, 3, "alone", 5, nullptr, 0, 0, nullptr), UCS_INPROGRESS);
+  ASSERT_TRUE(progress_until([&] { return completion.is_done() && inbox.messages.size() == 2; }));
+  EXPECT_EQ(inbox.messages[0], "header" + first + second);
+  EXPECT_EQ(inbox.messages[1], "alone");
+}
+
+TEST_F(UctTest, ActiveMessagesOfEveryLengthUpToTheLimitArrive) {
+  Inbox inbox(b);
+  const std::size_t limit = a.attr.cap.am.max_bcopy;
+  ASSERT_GT(a.attr.cap.am.max_iov, 1u);
+  for (const std::size_t length : {std::size_t{0}, std::size_t{1}, std::size_t{4087}, std::size_t{4088}, std::size_t{4089}, limit}) {
+    std::string text(length, 'x');
+    const auto pack = [](void* to, void* arg) -> std::size_t {
+      const auto& from = *static_cast<std::string*>(arg);
+      std::memcpy(to, from.data(), from.size());
+      return from.size();
+    };
+    ASSERT_EQ(uct_ep_am_bcopy(ep_a.ep, 3, pack, &text, 0), static_cast<ssize_t>(length));
+    ASSERT_TRUE(progress_until([&] { return !inbox.messages.empty(); }));
+    EXPECT_EQ(inbox.messages.back(), text);
+    inbox.messages.clear();
+  }
+}
+
 }  // namespace
 }  // namespace ina::test

@@ -53,6 +53,13 @@ endif
 # The transport beside UCX's own tcp over a veth pair, as root: make perf-ucx.
 EXTRA_DIST += test/perf/ucx
 if HAVE_UCX_SOURCE
-perf-ucx: ucx_tl/libuct_ina.la
+EXTRA_PROGRAMS += test/perf/uct_endpoints
+CLEANFILES += test/perf/uct_endpoints
+test_perf_uct_endpoints_SOURCES = test/perf/uct_endpoints.cpp
+test_perf_uct_endpoints_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CFLAGS)
+test_perf_uct_endpoints_LDFLAGS = $(AM_LDFLAGS) -Wl,--no-as-needed
+test_perf_uct_endpoints_LDADD = ucx_tl/libuct_ina.la $(UCX_LIBS)
+
+perf-ucx: ucx_tl/libuct_ina.la test/perf/uct_endpoints
 	$(abs_top_srcdir)/test/perf/ucx --builddir $(abs_top_builddir)
 endif

@@ -43,6 +43,8 @@ struct uct_ina_iface_config_t {
   double tick;
   size_t socket_buffer;
   int ecn;
+  double connect_timeout;
+  ucs_time_t keepalive;
 };
 
 namespace ina::uct {
@@ -82,6 +84,8 @@ inline constexpr std::size_t kAmMaxIov = engine::kMaxPieces - 1;  // the header 
 inline constexpr std::size_t kGetHeaderBytes = 64;
 // Endpoint address: QPN and first PSN (24 bits each) and MTU (16 bits), big endian.
 inline constexpr std::size_t kEpAddressBytes = 8;
+// Interface address: service QPN (24 bits) and instance (40 bits), big endian.
+inline constexpr std::size_t kIfaceAddressBytes = 8;
 // Device address: version, flags, port, IP address, relay instance.
 inline constexpr std::size_t kDeviceAddressBytes = 28;
 
@@ -144,6 +148,8 @@ class Interface final : public engine::EventSink {
   void pack_address(std::byte* to) const noexcept;
   [[nodiscard]] static bool unpack_address(const std::byte* from, PeerAddress& to) noexcept;
   [[nodiscard]] bool is_reachable(const PeerAddress&) const noexcept;
+  // Endpoints that were connected by uct_ep_connect_to_ep() notice by themselves that their peer is gone.
+  [[nodiscard]] bool has_keepalive() const noexcept { return engine_->options().keepalive_endpoints != 0; }
 
   unsigned progress() noexcept;
   // For users that sleep. Throws Error.
@@ -176,7 +182,7 @@ class Interface final : public engine::EventSink {
     std::uint64_t until;
     uct_completion_t* comp;
     bool is_cancelling;
-    [[nodiscard]] bool is_due() const noexcept { return ep->qp->requester.reported() >= until; }
+    [[nodiscard]] bool is_due() const noexcept { return !ep->qp->is_connecting() && ep->qp->requester.reported() >= until; }
   };
   static void on_timer(int id, ucs_event_set_types_t events, void* self) noexcept;
   void log_counters() const noexcept;

@@ -8,7 +8,7 @@ namespace ina::uct {
 
 ucs_status_t check_resources(uct_ina_ep_t* ep, std::uint32_t length) noexcept {
   if (ep->qp->has_failed()) return to_status(ep->qp->error());
-  if (!ep->qp->is_connected()) return UCS_ERR_NOT_CONNECTED;
+  if (!ep->qp->is_connected()) return ep->qp->is_connecting() ? UCS_ERR_NO_RESOURCE : UCS_ERR_NOT_CONNECTED;
   if (!ucs_queue_is_empty(&ep->pending) && !ep->is_dispatching) return UCS_ERR_NO_RESOURCE;
   return engine_of(ep).can_post(*ep->qp, length) ? UCS_OK : UCS_ERR_NO_RESOURCE;
 }
@@ -65,9 +65,11 @@ ucs_status_t unsupported(Arguments...) {
 
 static UCS_CLASS_INIT_FUNC(uct_ina_ep_t, const uct_ep_params_t* params) {
   auto* const iface = reinterpret_cast<uct_ina_iface_t*>(params->iface);
-  if ((params->field_mask & (UCT_EP_PARAM_FIELD_DEV_ADDR | UCT_EP_PARAM_FIELD_IFACE_ADDR)) != 0) {
-    ucs_error("ina: endpoints are connected by uct_ep_connect_to_ep");
-    return UCS_ERR_UNSUPPORTED;
+  constexpr std::uint64_t kBothAddresses = UCT_EP_PARAM_FIELD_DEV_ADDR | UCT_EP_PARAM_FIELD_IFACE_ADDR;
+  const std::uint64_t addresses = params->field_mask & kBothAddresses;
+  if (addresses != 0 && addresses != kBothAddresses) {
+    ucs_error("ina: an endpoint is created with a device address and an interface address, or with none");
+    return UCS_ERR_INVALID_PARAM;
   }
   UCS_CLASS_CALL_SUPER_INIT(uct_base_ep_t, &iface->super);
   ucs_queue_head_init(&self->pending);
@@ -76,10 +78,16 @@ static UCS_CLASS_INIT_FUNC(uct_ina_ep_t, const uct_ep_params_t* params) {
   self->fences = iface->impl->fences();
   const AsyncBlock block(iface);
   return guarded([&] {
-    self->qp = iface->impl->engine().create_qp();
-    if (self->qp == nullptr) throw ina::engine::Error(ina::engine::Failure::kSystem, "all QP numbers of the interface are in use");
+    ina::engine::Engine& engine = iface->impl->engine();
+    const auto destroy = [&engine](ina::engine::Qp* qp) { engine.destroy_qp(qp); };
+    std::unique_ptr<ina::engine::Qp, decltype(destroy)> qp(engine.create_qp(), destroy);
+    if (qp == nullptr) throw ina::engine::Error(ina::engine::Failure::kSystem, "all QP numbers of the interface are in use");
+    self->qp = qp.get();
     self->qp->user = self;
+    const ucs_status_t status = addresses == 0 ? UCS_OK : ina::uct::ep_connect_to_iface(self, params->dev_addr, params->iface_addr);
+    if (status != UCS_OK) return status;
     iface->impl->add_ep(self);
+    (void)qp.release();
     return UCS_OK;
   });
 }
@@ -123,5 +131,7 @@ void uct_ina_ep_fill_ops(uct_iface_ops_t* ops) {
   ops->ep_create = UCS_CLASS_NEW_FUNC_NAME(uct_ina_ep_t);
   ops->ep_destroy = UCS_CLASS_DELETE_FUNC_NAME(uct_ina_ep_t);
   ops->ep_get_address = ep_get_address;
+  ops->ep_check = ep_check;
+  ops->iface_get_address = iface_get_address;
   ops->ep_connect_to_ep = ep_connect_to_ep;
 }

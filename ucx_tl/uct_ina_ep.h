@@ -52,6 +52,9 @@ ucs_status_t iface_flush(uct_iface_h, unsigned flags, uct_completion_t*);
 ucs_status_t ep_fence(uct_ep_h, unsigned flags);
 ucs_status_t iface_fence(uct_iface_h, unsigned flags);
 // uct_ina_ep_connect.cpp
+ucs_status_t iface_get_address(uct_iface_h, uct_iface_addr_t*);
+ucs_status_t ep_connect_to_iface(uct_ina_ep_t*, const uct_device_addr_t*, const uct_iface_addr_t*);
+ucs_status_t ep_check(uct_ep_h, unsigned flags, uct_completion_t*);
 ucs_status_t ep_get_address(uct_ep_h, uct_ep_addr_t*);
 ucs_status_t ep_connect_to_ep(uct_ep_h, const uct_device_addr_t*, const uct_ep_addr_t*);
 

@@ -55,6 +55,14 @@ ucs_config_field_t iface_config_table[] = {
      "Packets are marked only by switches that are configured to.",
      ucs_offsetof(uct_ina_iface_config_t, ecn), UCS_CONFIG_TYPE_BOOL},
 
+    {"CONNECT_TIMEOUT", "30s", "Time after which connecting to an interface that does not answer is given up.",
+     ucs_offsetof(uct_ina_iface_config_t, connect_timeout), UCS_CONFIG_TYPE_TIME},
+
+    {"KEEPALIVE", "auto",
+     "Time without any packet after which an endpoint asks its peer for a sign of life.\n"
+     "auto: 10 s for endpoints that were connected to an interface, never for those connected to an endpoint. inf: never.",
+     ucs_offsetof(uct_ina_iface_config_t, keepalive), UCS_CONFIG_TYPE_TIME_UNITS},
+
     {},
 };
 
@@ -103,11 +111,12 @@ ucs_status_t iface_query(uct_iface_h tl_iface, uct_iface_attr_t* attr) {
   const Interface& impl = *iface->impl;
   uct_base_iface_query(&iface->super, attr);
   attr->ep_addr_len = ina::uct::kEpAddressBytes;
-  attr->iface_addr_len = 0;
+  attr->iface_addr_len = ina::uct::kIfaceAddressBytes;
   attr->device_addr_len = ina::uct::kDeviceAddressBytes;
-  attr->cap.flags = UCT_IFACE_FLAG_CONNECT_TO_EP | UCT_IFACE_FLAG_PUT_SHORT | UCT_IFACE_FLAG_PUT_BCOPY | UCT_IFACE_FLAG_PUT_ZCOPY |
-                    UCT_IFACE_FLAG_AM_SHORT | UCT_IFACE_FLAG_AM_BCOPY | UCT_IFACE_FLAG_AM_ZCOPY | UCT_IFACE_FLAG_PENDING | UCT_IFACE_FLAG_CB_SYNC |
-                    UCT_IFACE_FLAG_ERRHANDLE_PEER_FAILURE;
+  attr->cap.flags = UCT_IFACE_FLAG_CONNECT_TO_EP | UCT_IFACE_FLAG_CONNECT_TO_IFACE | UCT_IFACE_FLAG_EP_CHECK | UCT_IFACE_FLAG_PUT_SHORT |
+                    UCT_IFACE_FLAG_PUT_BCOPY | UCT_IFACE_FLAG_PUT_ZCOPY | UCT_IFACE_FLAG_AM_SHORT | UCT_IFACE_FLAG_AM_BCOPY |
+                    UCT_IFACE_FLAG_AM_ZCOPY | UCT_IFACE_FLAG_PENDING | UCT_IFACE_FLAG_CB_SYNC | UCT_IFACE_FLAG_ERRHANDLE_PEER_FAILURE;
+  if (impl.has_keepalive()) attr->cap.flags |= UCT_IFACE_FLAG_EP_KEEPALIVE;
   attr->cap.event_flags = UCT_IFACE_FLAG_EVENT_FD | UCT_IFACE_FLAG_EVENT_RECV | UCT_IFACE_FLAG_EVENT_SEND_COMP;
   fill_put_and_get(impl, attr);
   fill_am(impl, attr);
@@ -125,8 +134,6 @@ ucs_status_t iface_get_device_address(uct_iface_h tl_iface, uct_device_addr_t* a
   iface_of(tl_iface)->impl->pack_address(reinterpret_cast<std::byte*>(address));
   return UCS_OK;
 }
-
-ucs_status_t iface_get_address(uct_iface_h, uct_iface_addr_t*) { return UCS_OK; }
 
 int iface_is_reachable(const uct_iface_h tl_iface, const uct_device_addr_t* address, const uct_iface_addr_t*) {
   ina::uct::PeerAddress peer;
@@ -198,7 +205,6 @@ uct_iface_ops_t make_iface_ops() {
   ops.iface_close = UCS_CLASS_DELETE_FUNC_NAME(uct_ina_iface_t);
   ops.iface_query = iface_query;
   ops.iface_get_device_address = iface_get_device_address;
-  ops.iface_get_address = iface_get_address;
   ops.iface_is_reachable = iface_is_reachable;
   return ops;
 }

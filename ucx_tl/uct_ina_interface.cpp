@@ -17,6 +17,7 @@ using engine::Nanoseconds;
 constexpr std::uint8_t kAddressVersion = 1;
 constexpr std::uint8_t kFlagIpv6 = 1;
 constexpr std::uint8_t kFlagRelay = 2;
+constexpr Nanoseconds kKeepaliveInBand = 10 * engine::kSecond;
 
 Nanoseconds nanoseconds(double seconds, double from, double to, const char* name) {
   if (!(seconds >= from && seconds <= to)) {
@@ -57,6 +58,12 @@ engine::RequesterOptions requester_options(const uct_ina_iface_config_t& config)
   return options;
 }
 
+Nanoseconds keepalive(ucs_time_t configured, Nanoseconds automatic) {
+  if (configured == UCS_TIME_AUTO) return automatic;
+  if (configured == UCS_TIME_INFINITY) return 0;
+  return nanoseconds(ucs_time_to_sec(configured), 1e-2, 3600, "UCX_INA_KEEPALIVE");
+}
+
 std::uint64_t random_seed() {
   std::uint64_t seed = 0;
   if (getrandom(&seed, sizeof seed, 0) != sizeof seed) throw Error(Failure::kSystem, "no random numbers");
@@ -74,6 +81,9 @@ ucs_status_t to_status(engine::QpError error) noexcept {
     case engine::QpError::kRemoteOperational: return UCS_ERR_IO_ERROR;
     case engine::QpError::kRelayLost: return UCS_ERR_UNREACHABLE;
     case engine::QpError::kCancelled: return UCS_ERR_CANCELED;
+    case engine::QpError::kRefused: return UCS_ERR_REJECTED;
+    case engine::QpError::kReset: return UCS_ERR_CONNECTION_RESET;
+    case engine::QpError::kNoAnswer: return UCS_ERR_UNREACHABLE;
   }
   return UCS_ERR_IO_ERROR;
 }
@@ -104,6 +114,9 @@ Interface::Interface(uct_ina_iface_t* owner, const std::string& device, const uc
   options.requester = requester_options(config);
   options.ecn = config.ecn != 0;
   options.seed = random_seed();
+  options.connect_timeout = nanoseconds(config.connect_timeout, 1e-3, 3600, "UCX_INA_CONNECT_TIMEOUT");
+  options.keepalive = keepalive(config.keepalive, kKeepaliveInBand);
+  options.keepalive_endpoints = keepalive(config.keepalive, 0);
   if (!relay.empty()) {
     try {
       options.relay = engine::resolve(relay, use_ipv6);
@@ -232,7 +245,8 @@ void Interface::on_timer(int, ucs_event_set_types_t, void* self) noexcept {
   const std::uint64_t calls = interface->engine_->progress_calls();
   const bool is_progressed = calls != interface->progress_calls_at_tick_;
   interface->progress_calls_at_tick_ = calls;
-  if (!is_progressed && interface->engine_->tick() && interface->wakeup_ != nullptr) interface->wakeup_->signal();
+  const bool may_allocate = interface->owner_->super.worker->async->mode != UCS_ASYNC_MODE_SIGNAL;
+  if (!is_progressed && interface->engine_->tick(may_allocate) && interface->wakeup_ != nullptr) interface->wakeup_->signal();
 }
 
 }  // namespace ina::uct

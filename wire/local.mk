@@ -9,7 +9,8 @@ wire_libinawire_la_SOURCES = \
 	wire/local_address.hpp wire/local_address.cpp \
 	wire/resolve.hpp wire/resolve.cpp \
 	wire/frame.hpp wire/frame.cpp \
-	wire/relay_message.hpp wire/relay_message.cpp
+	wire/relay_message.hpp wire/relay_message.cpp \
+	wire/connect_message.hpp wire/connect_message.cpp
 wire_libinawire_la_CXXFLAGS = $(AM_CXXFLAGS) $(HWY_CFLAGS) $(INA_CRC_CFLAGS)
 wire_libinawire_la_LIBADD = $(HWY_LIBS) $(INA_CRC_LIBS)
 EXTRA_DIST += wire/PROTOCOL.md

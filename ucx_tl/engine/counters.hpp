@@ -51,6 +51,8 @@ struct Counters {
   Counter bad_messages;          // messages that the layer above refused
   Counter failed_qps;
   Counter relay_messages;        // received and understood
+  Counter connect_messages;      // received and understood
+  Counter probes_sent;           // empty messages that ask an idle peer for a sign of life
 };
 
 }  // namespace ina::engine

@@ -18,6 +18,9 @@ constexpr unsigned kTurn = 16;
 constexpr unsigned kTickBatches = 16;
 // After so many time-outs in a row the relay is asked whether it still knows us.
 constexpr std::uint32_t kRelayInDoubt = 3;
+// After so many the peer's interface is asked whether it still knows the connection.
+constexpr std::uint32_t kPeerInDoubt = 2;
+constexpr std::uint32_t kBlockQpns = 1u << wire::kQpnBlockBits;
 
 const char* describe(wire::RelayRefusal reason) noexcept {
   switch (reason) {
@@ -42,15 +45,20 @@ Engine::Engine(const EngineOptions& options, PacketIo& io, Clock& clock, MemoryT
       random_state_(options.seed),
       send_buffers_(options.send_buffers, options.segment_bytes),
       receive_resources_(options.receive_buffers, options.segment_bytes),
-      qps_(kMaxQps) {
+      qps_(kBlockQpns),
+      connector_(options.connect_timeout) {
   if (options.mtu < kMinMtu || options.mtu > kMaxMtu || options.mtu % 8 != 0) throw Error(Failure::kInvalid, "mtu " + std::to_string(options.mtu) + " is not a multiple of 8 from 256 to 4096");
   delivering_.reserve(options.receive_buffers);
   qpn_base_ = (static_cast<std::uint32_t>(random() % wire::kLastQpnBlock) + wire::kFirstQpnBlock) << wire::kQpnBlockBits;
-  next_index_ = static_cast<std::uint32_t>(random() % kMaxQps);
+  next_index_ = static_cast<std::uint32_t>(random() % kBlockQpns);
   if (options.relay) relay_.emplace(options.local, *options.relay, random());
+  instance_ = (random() & ServiceAddress::kInstanceMask) | 1;
+  nonce_key_ = random();
 }
 
 Engine::~Engine() {
+  connector_.say_goodbye();
+  send_connect_messages();
   if (!relay_ || !relay_->client.is_registered()) return;
   batch_.add_relay_message(relay_->destination, relay_->outgoing, relay_->client.unregister());
   batch_.send(io_, counters_);
@@ -84,11 +92,11 @@ Qp* Engine::create_qp() {
   if (live_.size() == kMaxQps) return nullptr;
   for (auto* list : {&live_, &sending_, &responding_, &eventful_, &paced_}) list->reserve(live_.size() + 1);
   timers_.reserve(live_.size() + 1);
-  while (qps_[next_index_] != nullptr) next_index_ = (next_index_ + 1) % kMaxQps;
+  while (next_index_ == 0 || qps_[next_index_] != nullptr) next_index_ = (next_index_ + 1) % kBlockQpns;
   const auto first_psn = static_cast<std::uint32_t>(random()) & wire::kPsnMask;
   auto& place = qps_[next_index_];
   place = std::make_unique<Qp>(qpn_base_ | next_index_, first_psn, options_.requester, memory_, receive_resources_, counters_);
-  next_index_ = (next_index_ + 1) % kMaxQps;
+  next_index_ = (next_index_ + 1) % kBlockQpns;
   live_.push_back(place.get());
   return place.get();
 }
@@ -103,6 +111,8 @@ bool Engine::connect(Qp& qp, const wire::UdpAddress& peer, const QpAddress& addr
   qp.peer.emplace(options_.local, options_.relay.value_or(peer), address.qpn);
   qp.requester.set_mtu(mtu);
   qp.responder.start(address.first_psn, mtu);
+  qp.last_heard = clock_.now();
+  if (qp.link == nullptr) watch(qp, options_.keepalive_endpoints);
   return true;
 }
 
@@ -120,12 +130,14 @@ void Engine::destroy_qp(Qp* qp) noexcept {
     batch_.add_response(*qp, *qp->responder.take_response());
     batch_.send(io_, counters_);
   }
+  connector_.release(*qp, clock_.now());
+  send_connect_messages();
   qp->requester.fail(QpError::kCancelled);
   while (const auto completed = qp->requester.take_completed()) send_buffers_.give_back(completed->buffer);
   in_flight_ -= qp->counted_in_flight;
   for (auto* list : {&live_, &sending_, &responding_, &eventful_, &paced_}) std::erase(*list, qp);
   timers_.remove(*qp);
-  qps_[qp->number() % kMaxQps].reset();
+  qps_[qp->number() % kBlockQpns].reset();
 }
 
 bool Engine::can_post(const Qp& qp, std::uint32_t length) const noexcept { return qp.is_connected() && !qp.has_failed() && qp.requester.has_room(length); }
@@ -141,13 +153,19 @@ PostStatus Engine::post(Qp& qp, const Message& message) noexcept {
 }
 
 void Engine::fail_qp(Qp& qp, QpError error) noexcept {
-  if (!qp.has_failed()) counters_.failed_qps.add();
+  if (qp.has_failed()) return;
   qp.requester.fail(error);
+  on_qp_failed(qp);
   note(qp);
 }
 
+void Engine::on_qp_failed(Qp& qp) noexcept {
+  counters_.failed_qps.add();
+  connector_.on_failed(qp);
+}
+
 Qp* Engine::find(std::uint32_t qpn) const noexcept {
-  Qp* const qp = qps_[qpn % kMaxQps].get();
+  Qp* const qp = qps_[qpn % kBlockQpns].get();
   return qp != nullptr && qp->number() == qpn && qp->is_connected() ? qp : nullptr;
 }
 
@@ -175,14 +193,16 @@ unsigned Engine::progress() noexcept {
   ++progress_calls_;
   const Nanoseconds now = clock_.now();
   check_timers(now);
+  serve_connections(now, true);
   transmit(now);
   if (!pace_.is_due(now)) return 0;
   const unsigned received = receive(now);
+  serve_connections(now, true);
   transmit(now);
   return received;
 }
 
-bool Engine::tick() noexcept {
+bool Engine::tick(bool may_allocate) noexcept {
   const Nanoseconds now = clock_.now();
   // Registration holds the table alone, perhaps in the very thread that a signal interrupted: leave it to the next time.
   if (!memory_.try_lock_shared()) return has_events();
@@ -196,6 +216,7 @@ bool Engine::tick() noexcept {
   }
   flush_responses(now);
   check_timers(now);
+  serve_connections(now, may_allocate);
   transmit(now);
   return taken != 0 || has_events();
 }
@@ -206,6 +227,7 @@ bool Engine::prepare_to_wait() noexcept {
   const bool has_received = receive(now) != 0;
   flush_responses(now);
   check_timers(now);
+  serve_connections(now, true);
   transmit(now);
   pace_.poll_now();
   // Who is paced sends again within a round trip, which no descriptor tells.
@@ -236,8 +258,9 @@ Qp* Engine::first_overdue(Nanoseconds now) noexcept {
 void Engine::on_timer(Qp& qp, Nanoseconds now) noexcept {
   const bool had_failed = qp.has_failed();
   qp.requester.on_timer(now);
-  if (!had_failed && qp.has_failed()) counters_.failed_qps.add();
+  if (!had_failed && qp.has_failed()) on_qp_failed(qp);
   if (relay_ && qp.requester.silent_timeouts() >= kRelayInDoubt) relay_->client.refresh_soon(now);
+  if (qp.link != nullptr && qp.requester.silent_timeouts() >= kPeerInDoubt) connector_.doubt(qp);
   timers_.set(qp, qp.requester.deadline());
   if (qp.has_work(now)) list_for_sending(qp);
   note(qp);
@@ -363,11 +386,15 @@ unsigned Engine::receive(Nanoseconds now) noexcept {
 void Engine::on_packet(const IncomingPacket& incoming, Nanoseconds now) noexcept {
   const auto packet = wire::decode_packet(incoming.bytes);
   if (!packet) return counters_.bad_packets.add();
-  if (relay_ && packet->bth.opcode == wire::Opcode::kUdSendOnly) return on_relay_packet(incoming, *packet, now);
+  if (packet->bth.opcode == wire::Opcode::kUdSendOnly) {
+    const bool is_of_relay = relay_ && packet->bth.dest_qpn == wire::kRelayQpn;
+    return is_of_relay ? on_relay_packet(incoming, *packet, now) : on_connect_packet(incoming, *packet);
+  }
   Qp* const qp = find(packet->bth.dest_qpn);
   if (qp == nullptr) return counters_.unknown_qpn.add();
   if (incoming.from != qp->peer->destination.address) return counters_.foreign_source.add();
   if (!qp->peer->incoming.is_valid(incoming.bytes)) return counters_.bad_icrc.add();
+  qp->last_heard = now;
   if (packet->bth.opcode == wire::Opcode::kCnp) {
     on_congestion_notification(*qp, *packet, now);
     return note(*qp);
@@ -379,7 +406,7 @@ void Engine::on_packet(const IncomingPacket& incoming, Nanoseconds now) noexcept
   if (packet->bth.opcode == wire::Opcode::kAcknowledge) {
     const bool had_failed = qp->has_failed();
     qp->requester.on_acknowledge(packet->bth.psn, packet->aeth.syndrome, now);
-    if (!had_failed && qp->has_failed()) counters_.failed_qps.add();
+    if (!had_failed && qp->has_failed()) on_qp_failed(*qp);
   } else if (static_cast<std::uint8_t>(packet->bth.opcode) < 0x20) {
     qp->responder.on_request(*packet, now);
   } else {

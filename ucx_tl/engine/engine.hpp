@@ -13,6 +13,7 @@
 
 #include "ucx_tl/engine/buffer_pool.hpp"
 #include "ucx_tl/engine/clock.hpp"
+#include "ucx_tl/engine/connector.hpp"
 #include "ucx_tl/engine/counters.hpp"
 #include "ucx_tl/engine/memory_table.hpp"
 #include "ucx_tl/engine/packet_batch.hpp"
@@ -32,6 +33,9 @@ struct EngineOptions {
   std::uint32_t receive_buffers = 128;
   RequesterOptions requester;
   bool ecn = false;                       // report congestion marks to peers (CNP), and slow down where peers report some
+  Nanoseconds connect_timeout = 30 * kSecond;  // of a connection in band
+  Nanoseconds keepalive = 0;                   // of connections in band, see Qp; 0: never
+  Nanoseconds keepalive_endpoints = 0;         // of those made by connect()
   std::uint64_t seed = 0;                 // of QP numbers and PSNs: random in production
 };
 
@@ -49,7 +53,8 @@ enum class PostStatus : std::uint8_t { kPosted, kNoResource, kFailed };
 
 class Engine {
  public:
-  static constexpr std::uint32_t kMaxQps = 1u << wire::kQpnBlockBits;
+  // One number of the block is the service QPN.
+  static constexpr std::uint32_t kMaxQps = (1u << wire::kQpnBlockBits) - 1;
 
   Engine(const EngineOptions&, PacketIo&, Clock&, MemoryTable&);
   ~Engine();
@@ -64,6 +69,12 @@ class Engine {
   [[nodiscard]] QpAddress address(const Qp&) const noexcept;
   // False: the address makes no sense. The smaller MTU counts.
   [[nodiscard]] bool connect(Qp&, const wire::UdpAddress& peer, const QpAddress&) noexcept;
+  // In band: the QP connects to one that the peer's interface makes, which only receives. It can be posted to once is_connecting() is false.
+  // False: the address makes no sense.
+  [[nodiscard]] bool connect_to_service(Qp&, const wire::UdpAddress& peer, const ServiceAddress&);
+  [[nodiscard]] ServiceAddress service_address() const noexcept { return {.qpn = qpn_base_, .instance = instance_}; }
+  // Posts an empty message that completes when the peer acknowledges it.
+  [[nodiscard]] PostStatus probe(Qp&, void* token) noexcept;
   // Gives up what is posted and tells the sink of it, now.
   void cancel_qp(Qp&, EventSink&) noexcept;
   // Nothing is reported for it after this; what it owes its peer is sent first.
@@ -80,8 +91,8 @@ class Engine {
   // The two halves of a progress call. Returns the number of packets received, or of events.
   unsigned progress() noexcept;
   unsigned report(EventSink&) noexcept;
-  // From a timer, when progress() was not called for a while. True: packets arrived, or there are events.
-  bool tick() noexcept;
+  // From a timer, when progress() was not called for a while. may_allocate: not in a signal handler. True: packets arrived, or there are events.
+  bool tick(bool may_allocate = true) noexcept;
   // Before the caller waits on descriptor(): sends all that is due or delayed. False: packets arrived meanwhile, there are events, or packets that cannot go.
   [[nodiscard]] bool prepare_to_wait() noexcept;
 
@@ -121,6 +132,15 @@ class Engine {
   void wake_paced(Nanoseconds now) noexcept;
   void on_congestion_notification(Qp&, const wire::Packet&, Nanoseconds now) noexcept;
   void flush_responses(Nanoseconds now) noexcept;
+  void on_qp_failed(Qp&) noexcept;
+  // Connections in band (engine_connect.cpp).
+  void on_connect_packet(const IncomingPacket&, const wire::Packet&) noexcept;
+  void apply(const Connector::Event&) noexcept;
+  void serve_connections(Nanoseconds now, bool may_allocate) noexcept;
+  void answer(const Connector::Request&) noexcept;
+  void watch(Qp&, Nanoseconds keepalive) noexcept;
+  void send_connect_messages() noexcept;
+  void probe_idle(Nanoseconds now) noexcept;
 
   EngineOptions options_;
   PacketIo& io_;
@@ -150,6 +170,11 @@ class Engine {
   std::uint64_t progress_calls_ = 0;
   std::uint32_t posted_packets_ = 0;       // since packets were sent last
   std::vector<ReceivedMessage> delivering_;
+
+  Connector connector_;
+  std::uint64_t instance_ = 0;             // of this interface, see ServiceAddress
+  std::uint64_t nonce_key_ = 0;            // never on the wire: nonces cannot be told from other random numbers that are
+  Nanoseconds next_probe_ = kNever;
 };
 
 }  // namespace ina::engine

@@ -4,9 +4,10 @@ ucx_tl_engine_libinaengine_la_SOURCES = \
 	ucx_tl/engine/buffer_pool.hpp \
 	ucx_tl/engine/clock.hpp \
 	ucx_tl/engine/congestion.hpp ucx_tl/engine/congestion.cpp \
+	ucx_tl/engine/connector.hpp ucx_tl/engine/connector.cpp \
 	ucx_tl/engine/counters.hpp \
 	ucx_tl/engine/deadline_heap.hpp \
-	ucx_tl/engine/engine.hpp ucx_tl/engine/engine.cpp \
+	ucx_tl/engine/engine.hpp ucx_tl/engine/engine.cpp ucx_tl/engine/engine_connect.cpp \
 	ucx_tl/engine/error.hpp \
 	ucx_tl/engine/memory_table.hpp ucx_tl/engine/memory_table.cpp \
 	ucx_tl/engine/message.hpp \

@@ -23,6 +23,8 @@ struct QpAddress {
   bool operator==(const QpAddress&) const = default;
 };
 
+struct Link;  // connector.hpp
+
 class Qp {
  public:
   Qp(std::uint32_t number, std::uint32_t first_psn, const RequesterOptions& options, MemoryTable& memory, ReceiveResources& resources, Counters& counters)
@@ -40,6 +42,8 @@ class Qp {
   [[nodiscard]] std::uint32_t number() const noexcept { return number_; }
   [[nodiscard]] std::uint32_t first_psn() const noexcept { return first_psn_; }
   [[nodiscard]] bool is_connected() const noexcept { return peer.has_value(); }
+  // In band: the peer has not answered yet.
+  [[nodiscard]] bool is_connecting() const noexcept { return link != nullptr && !is_connected() && !has_failed(); }
   [[nodiscard]] bool has_failed() const noexcept { return requester.error() != QpError::kNone; }
   [[nodiscard]] QpError error() const noexcept { return requester.error(); }
   [[nodiscard]] bool has_work(Nanoseconds now) const noexcept { return requester.can_send(now) || responder.response_deadline() <= now || congestion_reporter.is_due(); }
@@ -47,6 +51,9 @@ class Qp {
 
   void* user = nullptr;  // the layer above's
   std::optional<Peer> peer;
+  Link* link = nullptr;       // connected in band; the connector's
+  Nanoseconds keepalive = 0;  // idle time after which the peer is asked for a sign of life; 0: never
+  Nanoseconds last_heard = 0;
   Requester requester;
   Responder responder;
   CongestionReporter congestion_reporter;

@@ -24,7 +24,7 @@ struct RequesterOptions {
   static constexpr std::uint32_t kNoLimit = ~0u;
 };
 
-enum class QpError : std::uint8_t { kNone, kRetriesExhausted, kInvalidRequest, kRemoteAccess, kRemoteOperational, kRelayLost, kCancelled };
+enum class QpError : std::uint8_t { kNone, kRetriesExhausted, kInvalidRequest, kRemoteAccess, kRemoteOperational, kRelayLost, kCancelled, kRefused, kReset, kNoAnswer };
 
 class Requester {
  public:

@@ -15,6 +15,7 @@
 #include "ucx_tl/engine/netdev.hpp"
 #include "ucx_tl/engine/udp_socket.hpp"
 #include "ucx_tl/engine/wakeup.hpp"
+#include "ucx_tl/engine/xdp_io.hpp"
 
 struct uct_ina_md_t {
   uct_md_t super;
@@ -45,10 +46,13 @@ struct uct_ina_iface_config_t {
   int ecn;
   double connect_timeout;
   ucs_time_t keepalive;
+  int io;  // ina::uct::IoChoice
 };
 
 namespace ina::uct {
 class Interface;
+// UCX_INA_IO, in the order of its names.
+enum IoChoice : int { kIoUdp, kIoXdp, kIoAuto };
 }
 
 struct uct_ina_iface_t {
@@ -186,6 +190,7 @@ class Interface final : public engine::EventSink {
   };
   static void on_timer(int id, ucs_event_set_types_t events, void* self) noexcept;
   void log_counters() const noexcept;
+  void choose_io(IoChoice);
   unsigned complete_flushes() noexcept;
   unsigned dispatch_pending() noexcept;
   enum class Turn : std::uint8_t { kMore, kStuck, kGone };  // the endpoint may send more, cannot now, was destroyed
@@ -197,6 +202,8 @@ class Interface final : public engine::EventSink {
   bool is_loopback_ = false;
   engine::SteadyClock clock_;
   std::unique_ptr<engine::UdpSocket> socket_;
+  std::unique_ptr<engine::XdpIo> xdp_;
+  engine::PacketIo* io_ = nullptr;  // one of them
   std::unique_ptr<engine::Engine> engine_;
   std::vector<uct_ina_ep_t*> eps_;
   std::vector<Flush> flushes_;

@@ -9,6 +9,8 @@ namespace {
 
 uct_ina_iface_t* iface_of(uct_iface_h iface) { return reinterpret_cast<uct_ina_iface_t*>(iface); }
 
+const char* io_names[] = {"udp", "xdp", "auto", nullptr};
+
 ucs_config_field_t iface_config_table[] = {
     {"", "MAX_NUM_EPS=4096", nullptr, ucs_offsetof(uct_ina_iface_config_t, super), UCS_CONFIG_TYPE_TABLE(uct_iface_config_table)},
 
@@ -54,6 +56,10 @@ ucs_config_field_t iface_config_table[] = {
      "Let queues on the way mark packets instead of dropping them: a receiver tells the sender of marks, which slows down.\n"
      "Packets are marked only by switches that are configured to.",
      ucs_offsetof(uct_ina_iface_config_t, ecn), UCS_CONFIG_TYPE_BOOL},
+    {"IO", "udp",
+     "How packets go out and come in: udp, a socket of the kernel's; xdp, AF_XDP, which needs privileges, and a device that no other program has its\n"
+     "XDP hook on. auto: AF_XDP where it can be had, else the socket.",
+     ucs_offsetof(uct_ina_iface_config_t, io), UCS_CONFIG_TYPE_ENUM(io_names)},
 
     {"CONNECT_TIMEOUT", "30s", "Time after which connecting to an interface that does not answer is given up.",
      ucs_offsetof(uct_ina_iface_config_t, connect_timeout), UCS_CONFIG_TYPE_TIME},

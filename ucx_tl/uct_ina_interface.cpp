@@ -33,14 +33,15 @@ engine::Netdev find_netdev(const std::string& name) {
   throw Error(Failure::kInvalid, "device " + name + " is not up or has no IP address");
 }
 
-std::uint32_t choose_mtu(const std::string& device, const wire::UdpAddress& local, std::size_t configured) {
-  const std::uint32_t limit = engine::payload_limit(engine::netdev_mtu(device), local.is_ipv6);
+// ip_limit: of the way that packets take through this host.
+std::uint32_t choose_mtu(const std::string& device, const wire::UdpAddress& local, std::size_t configured, std::uint32_t ip_limit) {
+  const std::uint32_t limit = engine::payload_limit(std::min(engine::netdev_mtu(device), ip_limit), local.is_ipv6);
   if (limit < engine::kMinMtu) throw Error(Failure::kInvalid, "the mtu of device " + device + " leaves less than 256 bytes of payload");
   if (configured == UCS_MEMUNITS_AUTO) return limit;
   if (configured < engine::kMinMtu || configured > engine::kMaxMtu || configured % 8 != 0) {
     throw Error(Failure::kInvalid, "UCX_INA_MTU is not a multiple of 8 from 256 to 4096, nor auto");
   }
-  if (configured > limit) throw Error(Failure::kInvalid, "UCX_INA_MTU is more than the " + std::to_string(limit) + " bytes that device " + device + " leaves");
+  if (configured > limit) throw Error(Failure::kInvalid, "UCX_INA_MTU is more than the " + std::to_string(limit) + " bytes that device " + device + (limit < engine::kMaxMtu && ip_limit == engine::XdpIo::kMaxIpBytes ? " and AF_XDP leave" : " leaves"));
   return static_cast<std::uint32_t>(configured);
 }
 
@@ -108,7 +109,6 @@ Interface::Interface(uct_ina_iface_t* owner, const std::string& device, const uc
   const bool use_ipv6 = netdev.ipv6 && (relay_is_ipv6 || !netdev.ipv4);
   engine::EngineOptions options;
   options.local = use_ipv6 ? *netdev.ipv6 : *netdev.ipv4;
-  options.mtu = choose_mtu(device, options.local, config.mtu);
   if (config.seg_size < 256 || config.seg_size > (1u << 20)) throw Error(Failure::kInvalid, "UCX_INA_SEG_SIZE is not from 256 bytes to 1 MiB");
   options.segment_bytes = static_cast<std::uint32_t>(config.seg_size);
   options.requester = requester_options(config);
@@ -128,10 +128,28 @@ Interface::Interface(uct_ina_iface_t* owner, const std::string& device, const uc
   socket_ = std::make_unique<engine::UdpSocket>(
       engine::UdpSocketOptions{.local = options.local, .prefer_roce_port = relay.empty(), .buffer_bytes = config.socket_buffer, .ecn = options.ecn});
   options.local = socket_->local();
+  choose_io(static_cast<IoChoice>(config.io));
+  options.mtu = choose_mtu(device, options.local, config.mtu, xdp_ ? engine::XdpIo::kMaxIpBytes : ~0u);
   const auto* const md = reinterpret_cast<const uct_ina_md_t*>(owner->super.md);
-  engine_ = std::make_unique<engine::Engine>(options, *socket_, clock_, *md->memory);
+  engine_ = std::make_unique<engine::Engine>(options, *io_, clock_, *md->memory);
   if (options.relay) engine_->open_relay(nanoseconds(config.relay_timeout, 1e-3, 3600, "UCX_INA_RELAY_TIMEOUT"));
   register_counters(&engine_->counters());
+}
+
+void Interface::choose_io(IoChoice choice) {
+  io_ = socket_.get();
+  if (choice == kIoUdp) return;
+  try {
+    if (is_loopback_) throw Error(Failure::kInvalid, "AF_XDP on device " + device_ + ": it is the loopback");
+    xdp_ = std::make_unique<engine::XdpIo>(device_, *socket_);
+  } catch (const Error& error) {
+    if (choice == kIoXdp) throw Error(error.failure(), std::string("UCX_INA_IO is xdp: ") + error.what());
+    ucs_debug("ina: %s uses a udp socket: %s", device_.c_str(), error.what());
+    return;
+  }
+  io_ = xdp_.get();
+  ucs_debug("ina: %s uses AF_XDP: queues %u %s %s", device_.c_str(), xdp_->queues(), xdp_->is_native() ? "native" : "generic",
+            xdp_->is_zero_copy() ? "zero copy" : "copying");
 }
 
 Interface::~Interface() {
@@ -195,7 +213,7 @@ unsigned Interface::progress() noexcept {
 }
 
 int Interface::event_descriptor() {
-  if (wakeup_ == nullptr) wakeup_ = std::make_unique<engine::Wakeup>(socket_->descriptor());
+  if (wakeup_ == nullptr) wakeup_ = std::make_unique<engine::Wakeup>(io_->descriptor());
   return wakeup_->descriptor();
 }
 

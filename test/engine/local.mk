@@ -7,10 +7,12 @@ INA_ENGINE_TESTS = \
 	test/engine/engine_test \
 	test/engine/engine_thread_test \
 	test/engine/memory_table_test \
+	test/engine/next_hop_test \
 	test/engine/relay_client_test \
 	test/engine/requester_test \
 	test/engine/responder_test \
-	test/engine/udp_socket_test
+	test/engine/udp_socket_test \
+	test/engine/xdp_program_test
 check_PROGRAMS += $(INA_ENGINE_TESTS)
 TESTS += $(INA_ENGINE_TESTS)
 INA_ENGINE_TEST_LDADD = ucx_tl/engine/libinaengine.la $(GTEST_LIBS) -lgtest_main
@@ -27,6 +29,8 @@ test_engine_engine_thread_test_SOURCES = test/engine/engine_thread_test.cpp test
 test_engine_engine_thread_test_LDADD = $(INA_ENGINE_TEST_LDADD) -lpthread
 test_engine_memory_table_test_SOURCES = test/engine/memory_table_test.cpp
 test_engine_memory_table_test_LDADD = $(INA_ENGINE_TEST_LDADD) -lpthread
+test_engine_next_hop_test_SOURCES = test/engine/next_hop_test.cpp
+test_engine_next_hop_test_LDADD = $(INA_ENGINE_TEST_LDADD)
 test_engine_relay_client_test_SOURCES = test/engine/relay_client_test.cpp test/engine/test_network.hpp
 test_engine_relay_client_test_LDADD = $(INA_ENGINE_TEST_LDADD)
 test_engine_requester_test_SOURCES = test/engine/requester_test.cpp test/engine/raw_peer.hpp test/engine/test_network.hpp
@@ -35,6 +39,8 @@ test_engine_responder_test_SOURCES = test/engine/responder_test.cpp test/engine/
 test_engine_responder_test_LDADD = $(INA_ENGINE_TEST_LDADD)
 test_engine_udp_socket_test_SOURCES = test/engine/udp_socket_test.cpp
 test_engine_udp_socket_test_LDADD = $(INA_ENGINE_TEST_LDADD)
+test_engine_xdp_program_test_SOURCES = test/engine/xdp_program_test.cpp
+test_engine_xdp_program_test_LDADD = $(INA_ENGINE_TEST_LDADD)
 
 if HAVE_UCX_SOURCE
 check_PROGRAMS += test/engine/uct_ina_test

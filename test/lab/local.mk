@@ -1,2 +1,2 @@
 # What make check-lab runs.
-LAB_TESTS += test/lab/capture.lab test/lab/quickstart.lab
+LAB_TESTS += test/lab/capture.lab test/lab/quickstart.lab test/lab/xdp.lab

@@ -7,11 +7,13 @@ ucx_tl_engine_libinaengine_la_SOURCES = \
 	ucx_tl/engine/connector.hpp ucx_tl/engine/connector.cpp \
 	ucx_tl/engine/counters.hpp \
 	ucx_tl/engine/deadline_heap.hpp \
+	ucx_tl/engine/descriptor.hpp \
 	ucx_tl/engine/engine.hpp ucx_tl/engine/engine.cpp ucx_tl/engine/engine_connect.cpp \
 	ucx_tl/engine/error.hpp \
 	ucx_tl/engine/memory_table.hpp ucx_tl/engine/memory_table.cpp \
 	ucx_tl/engine/message.hpp \
 	ucx_tl/engine/netdev.hpp ucx_tl/engine/netdev.cpp \
+	ucx_tl/engine/next_hop.hpp ucx_tl/engine/next_hop.cpp \
 	ucx_tl/engine/packet_batch.hpp ucx_tl/engine/packet_batch.cpp \
 	ucx_tl/engine/packet_io.hpp \
 	ucx_tl/engine/poll_pace.hpp \
@@ -22,5 +24,8 @@ ucx_tl_engine_libinaengine_la_SOURCES = \
 	ucx_tl/engine/responder.hpp ucx_tl/engine/responder.cpp \
 	ucx_tl/engine/rtt.hpp \
 	ucx_tl/engine/udp_socket.hpp ucx_tl/engine/udp_socket.cpp \
-	ucx_tl/engine/wakeup.hpp ucx_tl/engine/wakeup.cpp
+	ucx_tl/engine/wakeup.hpp ucx_tl/engine/wakeup.cpp \
+	ucx_tl/engine/xdp_io.hpp ucx_tl/engine/xdp_io.cpp \
+	ucx_tl/engine/xdp_program.hpp ucx_tl/engine/xdp_program.cpp \
+	ucx_tl/engine/xdp_socket.hpp ucx_tl/engine/xdp_socket.cpp
 ucx_tl_engine_libinaengine_la_LIBADD = wire/libinawire.la

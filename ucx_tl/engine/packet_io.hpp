@@ -1,5 +1,5 @@
 // packet_io.hpp: how an engine sends and receives UDP payloads, in batches.
-// Implemented by UdpSocket, by tests (in memory), and by any faster path to a NIC that comes later.
+// Implemented by UdpSocket, by XdpIo, and by tests (in memory).
 // Knows nothing of RoCE; never blocks.
 #pragma once
 
@@ -57,6 +57,8 @@ class PacketIo {
   [[nodiscard]] virtual std::span<const IncomingPacket> receive() noexcept = 0;
   // Becomes readable when receive() would return something; -1 if there is no such thing.
   [[nodiscard]] virtual int descriptor() const noexcept = 0;
+  // receive() costs no system call where nothing has come, so that asking often does no harm.
+  [[nodiscard]] virtual bool is_receive_cheap() const noexcept { return false; }
 };
 
 }  // namespace ina::engine

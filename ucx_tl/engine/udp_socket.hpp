@@ -33,6 +33,7 @@ class UdpSocket final : public PacketIo {
   [[nodiscard]] std::span<const IncomingPacket> receive() noexcept override;
   [[nodiscard]] int descriptor() const noexcept override { return descriptor_; }
   [[nodiscard]] const wire::UdpAddress& local() const noexcept { return local_; }
+  [[nodiscard]] bool uses_ecn() const noexcept { return ecn_; }
 
  private:
   void open(const UdpSocketOptions&);

@@ -1,0 +1,170 @@
+// xdp_program_test.cpp: which packets the XDP program takes, by running its instructions here. That the kernel takes the program, and what
+// it does on a device, is for test/lab/xdp.lab, which needs root.
+#include <gtest/gtest.h>
+
+#include <linux/bpf.h>
+
+#include <array>
+#include <cstring>
+#include <random>
+
+#include "ucx_tl/engine/xdp_program.hpp"
+#include "wire/frame.hpp"
+
+namespace ina::engine {
+namespace {
+
+constexpr std::uint64_t kPass = XDP_PASS;
+constexpr std::uint64_t kRedirected = 100;
+constexpr int kMap = 77;
+constexpr std::uint64_t kQueue = 3;
+
+// Addresses in the program's world: the context's at 0, the packet's from kPacket on.
+constexpr std::uint64_t kPacket = 0x1000;
+
+class Machine {
+ public:
+  explicit Machine(std::span<const std::byte> packet) : packet_(packet) {}
+
+  std::uint64_t run(std::span<const XdpInstruction> program) {
+    for (std::size_t at = 0; at < program.size(); ++at) {
+      const XdpInstruction& i = program[at];
+      std::uint64_t& to = r_[i.registers & 15];
+      const std::uint64_t from = r_[i.registers >> 4];
+      switch (i.code) {
+        case BPF_ALU64 | BPF_MOV | BPF_X: to = from; break;
+        case BPF_ALU64 | BPF_MOV | BPF_K: to = static_cast<std::uint64_t>(std::int64_t{i.immediate}); break;
+        case BPF_ALU64 | BPF_ADD | BPF_K: to += static_cast<std::uint64_t>(std::int64_t{i.immediate}); break;
+        case BPF_ALU | BPF_AND | BPF_K: to = static_cast<std::uint32_t>(to) & static_cast<std::uint32_t>(i.immediate); break;
+        case BPF_LDX | BPF_MEM | BPF_B: to = load(from + static_cast<std::uint64_t>(std::int64_t{i.offset}), 1); break;
+        case BPF_LDX | BPF_MEM | BPF_H: to = load(from + static_cast<std::uint64_t>(std::int64_t{i.offset}), 2); break;
+        case BPF_LDX | BPF_MEM | BPF_W: to = load(from + static_cast<std::uint64_t>(std::int64_t{i.offset}), 4); break;
+        case BPF_JMP | BPF_JGT | BPF_X: at += to > from ? static_cast<std::size_t>(i.offset) : 0; break;
+        case BPF_JMP32 | BPF_JNE | BPF_K:
+          at += static_cast<std::uint32_t>(to) != static_cast<std::uint32_t>(i.immediate) ? static_cast<std::size_t>(i.offset) : 0;
+          break;
+        case BPF_LD | BPF_DW | BPF_IMM: to = static_cast<std::uint64_t>(i.immediate), ++at; break;
+        case BPF_JMP | BPF_CALL:
+          EXPECT_EQ(i.immediate, BPF_FUNC_redirect_map);
+          EXPECT_EQ(r_[1], std::uint64_t{kMap});
+          EXPECT_EQ(r_[2], kQueue);
+          EXPECT_EQ(r_[3], kPass);
+          r_[0] = kRedirected;
+          break;
+        case BPF_JMP | BPF_EXIT: return r_[0];
+        default: ADD_FAILURE() << "instruction " << int{i.code}; return 0;
+      }
+    }
+    ADD_FAILURE() << "the program does not end";
+    return 0;
+  }
+
+ private:
+  std::uint64_t load(std::uint64_t address, std::size_t bytes) const {
+    if (address == offsetof(xdp_md, data)) return kPacket;
+    if (address == offsetof(xdp_md, data_end)) return kPacket + packet_.size();
+    if (address == offsetof(xdp_md, rx_queue_index)) return kQueue;
+    if (address < kPacket || address + bytes > kPacket + packet_.size()) {
+      ADD_FAILURE() << "reads outside the packet, at " << address;
+      return 0;
+    }
+    std::uint64_t value = 0;
+    std::memcpy(&value, &packet_[address - kPacket], bytes);
+    return value;
+  }
+  std::span<const std::byte> packet_;
+  std::array<std::uint64_t, 11> r_{};
+};
+
+constexpr std::size_t kPayloadBytes = 16;
+constexpr std::uint32_t kQpn = 0x123456;
+
+std::vector<std::byte> packet_to(const char* local, const char* peer) {
+  wire::Frame frame;
+  frame.ip.source = *wire::UdpAddress::parse(peer);
+  frame.ip.destination = *wire::UdpAddress::parse(local);
+  std::vector<std::byte> bytes(wire::kMaxFrameHeaderBytes);
+  bytes.resize(wire::encode_frame(frame, kPayloadBytes, bytes));
+  bytes.resize(bytes.size() + kPayloadBytes);
+  wire::store_be(&bytes[bytes.size() - kPayloadBytes + 4], kQpn);
+  return bytes;
+}
+
+std::uint64_t verdict(std::span<const std::byte> packet, const XdpFilter& filter) { return Machine(packet).run(assemble(filter, kMap)); }
+
+struct Family {
+  const char* local;
+  const char* peer;
+  std::size_t next_protocol_at;
+};
+
+class XdpFilterTest : public testing::TestWithParam<Family> {
+ protected:
+  std::vector<std::byte> packet_ = packet_to(GetParam().local, GetParam().peer);
+  XdpFilter filter_{.local = *wire::UdpAddress::parse(GetParam().local)};
+};
+
+TEST_P(XdpFilterTest, PacketToOurAddressAndPortIsTaken) { EXPECT_EQ(verdict(packet_, filter_), kRedirected); }
+
+TEST_P(XdpFilterTest, OtherPortOrAddressIsPassedOn) {
+  XdpFilter other = filter_;
+  ++other.local.port;
+  EXPECT_EQ(verdict(packet_, other), kPass);
+  for (std::size_t i = 0; i < (filter_.local.is_ipv6 ? 16u : 4u); ++i) {
+    other = filter_;
+    other.local.ip[i] ^= 0x80;
+    EXPECT_EQ(verdict(packet_, other), kPass) << i;
+  }
+}
+
+TEST_P(XdpFilterTest, OtherProtocolIsPassedOn) {
+  packet_[GetParam().next_protocol_at] = std::byte{6};
+  EXPECT_EQ(verdict(packet_, filter_), kPass);
+}
+
+TEST_P(XdpFilterTest, QpnsOutsideTheBlockArePassedOn) {
+  filter_.qpn_mask = 0xff0000;
+  filter_.qpn = 0x120000;
+  EXPECT_EQ(verdict(packet_, filter_), kRedirected);
+  filter_.qpn = 0x130000;
+  EXPECT_EQ(verdict(packet_, filter_), kPass);
+}
+
+TEST_P(XdpFilterTest, TruncatedPacketIsNeitherTakenNorReadPastItsEnd) {
+  const std::size_t needed = packet_.size() - kPayloadBytes + 8;
+  for (std::size_t bytes = 0; bytes < needed; ++bytes) EXPECT_EQ(verdict(std::span(packet_).first(bytes), filter_), kPass) << bytes;
+  EXPECT_EQ(verdict(std::span(packet_).first(needed), filter_), kRedirected);
+}
+
+TEST_P(XdpFilterTest, RandomBytesAreReadWithinThePacketOnly) {
+  std::mt19937 random(1);
+  for (int i = 0; i < 2000; ++i) {
+    auto damaged = packet_;
+    for (int n = 0; n < 3; ++n) damaged[random() % damaged.size()] = static_cast<std::byte>(random());
+    damaged.resize(random() % (damaged.size() + 1));
+    const std::uint64_t result = verdict(damaged, filter_);
+    EXPECT_TRUE(result == kPass || result == kRedirected);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, XdpFilterTest, testing::Values(Family{"192.0.2.1:4791", "192.0.2.2:5000", 23}, Family{"[2001:db8::1]:4791", "[2001:db8::2]:5000", 20}),
+                         [](const auto& family) { return family.index == 0 ? "Ipv4" : "Ipv6"; });
+
+TEST(XdpFilter, Ipv4OptionsAndFragmentsArePassedOn) {
+  const XdpFilter filter{.local = *wire::UdpAddress::parse("192.0.2.1:4791")};
+  const auto packet = packet_to("192.0.2.1:4791", "192.0.2.2:5000");
+  auto options = packet;
+  options[14] = std::byte{0x46};
+  EXPECT_EQ(verdict(options, filter), kPass);
+  for (const std::uint16_t flags : std::initializer_list<std::uint16_t>{0x2000, 0x0001, 0x1fff, 0x6000}) {
+    auto fragment = packet;
+    wire::store_be(&fragment[20], flags);
+    EXPECT_EQ(verdict(fragment, filter), kPass) << flags;
+  }
+  auto may_be_fragmented = packet;
+  wire::store_be<std::uint16_t>(&may_be_fragmented[20], 0);
+  EXPECT_EQ(verdict(may_be_fragmented, filter), kRedirected);
+}
+
+}  // namespace
+}  // namespace ina::engine

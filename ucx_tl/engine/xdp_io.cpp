@@ -1,0 +1,210 @@
+#include "ucx_tl/engine/xdp_io.hpp"
+
+#include <dirent.h>
+#include <net/if.h>
+#include <net/if_arp.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <time.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+
+#include "ucx_tl/engine/error.hpp"
+
+namespace ina::engine {
+namespace {
+
+// 4 MiB of packet memory: a quarter of it to send from.
+constexpr std::uint32_t kFrames = 1024;
+constexpr std::uint32_t kTransmitFrames = kFrames / 4;
+// The UDP socket is asked every so many calls that find nothing; every time for a while after it had something.
+constexpr unsigned kSocketPeriod = 16;
+constexpr unsigned kSocketBusy = 256;
+
+[[noreturn]] void fail(const std::string& what) { throw Error(Failure::kSystem, what + ": " + std::strerror(errno)); }
+
+unsigned count_receive_queues(const std::string& device) {
+  const std::string path = "/sys/class/net/" + device + "/queues";
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir(path.c_str()), &closedir);
+  unsigned count = 0;
+  if (folder == nullptr) return 1;
+  while (const dirent* entry = readdir(folder.get())) count += std::strncmp(entry->d_name, "rx-", 3) == 0 ? 1 : 0;
+  return std::max(count, 1u);
+}
+
+Nanoseconds coarse_now() noexcept {
+  timespec time{};
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
+  return static_cast<Nanoseconds>(time.tv_sec) * kSecond + static_cast<Nanoseconds>(time.tv_nsec);
+}
+
+}  // namespace
+
+XdpIo::Device XdpIo::find_device(const std::string& name) {
+  const Descriptor any(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (!any.is_open()) fail("cannot open a udp socket");
+  ifreq request{};
+  name.copy(request.ifr_name, sizeof request.ifr_name - 1);
+  if (ioctl(any.get(), SIOCGIFINDEX, &request) != 0) fail("cannot find device " + name);
+  Device device{.index = static_cast<unsigned>(request.ifr_ifindex), .mac = {}};
+  if (ioctl(any.get(), SIOCGIFHWADDR, &request) != 0) fail("cannot read the address of device " + name);
+  if (request.ifr_hwaddr.sa_family != ARPHRD_ETHER) throw Error(Failure::kInvalid, "AF_XDP on device " + name + ": it is no Ethernet");
+  std::memcpy(device.mac.data(), request.ifr_hwaddr.sa_data, device.mac.size());
+  return device;
+}
+
+XdpIo::XdpIo(const std::string& device, UdpSocket& socket)
+    : socket_(socket), device_(find_device(device)), routes_(device_.index, socket.local()), memory_(kFrames), epoll_(epoll_create1(EPOLL_CLOEXEC)) {
+  if (!epoll_.is_open()) fail("cannot create an epoll descriptor");
+  open_queues(device);
+  watch(socket_.descriptor());
+  free_frames_.reserve(kTransmitFrames);
+  for (std::uint32_t i = 0; i < kTransmitFrames; ++i) free_frames_.push_back(std::uint64_t{i} * PacketMemory::kFrameBytes);
+}
+
+void XdpIo::open_queues(const std::string& device) {
+  const unsigned count = std::min(count_receive_queues(device), kMaxQueues);
+  // Each has an equal part, in a ring whose size is a power of two.
+  const std::uint32_t share = (kFrames - kTransmitFrames) / count;
+  program_.emplace(device, device_.index, XdpFilter{.local = socket_.local()}, count);
+  queues_.reserve(count);
+  std::uint64_t frame = std::uint64_t{kTransmitFrames} * PacketMemory::kFrameBytes;
+  for (unsigned i = 0; i < count; ++i) {
+    XdpSocket& queue = queues_.emplace_back(XdpSocketOptions{.device_index = device_.index,
+                                                            .queue = i,
+                                                            .may_be_zero_copy = program_->is_native(),
+                                                            .receive_frames = std::bit_ceil(share),
+                                                            .transmit_frames = i == 0 ? kTransmitFrames : 0,
+                                                            .shared_with = i == 0 ? -1 : queues_.front().descriptor()},
+                                            memory_);
+    for (std::uint32_t n = 0; n < share; ++n, frame += PacketMemory::kFrameBytes) queue.fill.put(frame);
+    queue.fill.publish();
+    queue.wake_receiver();
+    watch(queue.descriptor());
+  }
+  for (unsigned i = 0; i < count; ++i) program_->redirect(i, queues_[i].descriptor());
+}
+
+void XdpIo::watch(int descriptor) {
+  epoll_event event{};
+  event.events = EPOLLIN;
+  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, descriptor, &event) != 0) fail("cannot watch a socket");
+}
+
+SendResult XdpIo::send(std::span<const OutgoingPacket> packets) noexcept {
+  XdpSocket& queue = queues_.front();
+  const Nanoseconds now = coarse_now();
+  SendResult result;
+  recycle();
+  while (result.taken < packets.size()) {
+    const OutgoingPacket& packet = packets[result.taken];
+    if (const wire::MacAddress* const mac = hops_.find(packet.to->address, now)) {
+      const PutResult put_result = put(packet, *mac);
+      if (put_result == PutResult::kNotNow) break;
+      ++result.taken;
+      result.refused += put_result == PutResult::kTooLong ? 1 : 0;
+      continue;
+    }
+    // In order behind what is in the ring. Those that follow find the answer in the cache, or go the same way.
+    queue.transmit.publish();
+    result.system_calls += queue.kick();
+    const SendResult one = socket_.send({&packet, 1});
+    result.taken += one.taken;
+    result.refused += one.refused;
+    result.system_calls += one.system_calls;
+    if (one.taken == 0) break;
+  }
+  queue.transmit.publish();
+  result.system_calls += queue.kick();
+  return result;
+}
+
+XdpIo::PutResult XdpIo::put(const OutgoingPacket& packet, const wire::MacAddress& to) noexcept {
+  XdpSocket& queue = queues_.front();
+  if (free_frames_.empty() || queue.transmit.free() == 0) return PutResult::kNotNow;
+  std::size_t payload_bytes = 0;
+  for (std::size_t i = 0; i < packet.piece_count; ++i) payload_bytes += packet.pieces[i].iov_len;
+  wire::Frame frame;
+  frame.destination_mac = to;
+  frame.source_mac = device_.mac;
+  frame.ip.source = socket_.local();
+  frame.ip.destination = packet.to->address;
+  frame.ip.traffic_class = socket_.uses_ecn() ? kEcnCapable : 0;
+  std::byte* const begin = memory_.at(free_frames_.back());
+  std::byte* at = begin + wire::encode_frame(frame, payload_bytes, {begin, PacketMemory::kFrameBytes});
+  if (payload_bytes > static_cast<std::size_t>(begin + PacketMemory::kPacketBytes - at)) return PutResult::kTooLong;
+  for (std::size_t i = 0; i < packet.piece_count; ++i) {
+    std::memcpy(at, packet.pieces[i].iov_base, packet.pieces[i].iov_len);
+    at += packet.pieces[i].iov_len;
+  }
+  queue.transmit.put({.addr = free_frames_.back(), .len = static_cast<std::uint32_t>(at - begin), .options = 0});
+  free_frames_.pop_back();
+  return PutResult::kTaken;
+}
+
+void XdpIo::recycle() noexcept {
+  auto& completion = queues_.front().completion;
+  for (std::uint32_t n = completion.available(); n != 0; --n) free_frames_.push_back(completion.take() & ~std::uint64_t{PacketMemory::kFrameBytes - 1});
+  completion.release();
+}
+
+void XdpIo::give_back_received() noexcept {
+  if (held_count_ == 0) return;
+  for (std::size_t i = 0; i < held_count_; ++i) queues_[held_for_[i]].fill.put(held_[i]);
+  held_count_ = 0;
+  for (XdpSocket& queue : queues_) {
+    queue.fill.publish();
+    queue.wake_receiver();
+  }
+}
+
+std::span<const IncomingPacket> XdpIo::receive() noexcept {
+  give_back_received();
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < queues_.size() && held_count_ < kBatchPackets; ++i) {
+    count = receive_from((first_queue_ + i) % queues_.size(), count);
+  }
+  first_queue_ = (first_queue_ + 1) % queues_.size();
+  if (count != 0) return {incoming_.data(), count};
+  if (!is_socket_due()) return {};
+  const auto packets = socket_.receive();
+  if (!packets.empty()) socket_is_busy_ = kSocketBusy;
+  return packets;
+}
+
+std::size_t XdpIo::receive_from(std::size_t queue, std::size_t count) noexcept {
+  auto& ring = queues_[queue].received;
+  for (std::uint32_t n = ring.available(); n != 0 && held_count_ < kBatchPackets; --n) {
+    const xdp_desc descriptor = ring.take();
+    held_[held_count_] = descriptor.addr & ~std::uint64_t{PacketMemory::kFrameBytes - 1};
+    held_for_[held_count_++] = static_cast<std::uint8_t>(queue);
+    const auto frame = wire::decode_frame({memory_.at(descriptor.addr), descriptor.len});
+    // Damaged on its way to the host: handed on empty, which is counted as a packet that does not decode.
+    IncomingPacket& packet = incoming_[count++];
+    packet = {};
+    if (!frame || frame->ip.destination != socket_.local()) continue;
+    packet.from = frame->ip.source;
+    packet.bytes = frame->udp_payload;
+    packet.has_congestion_mark = (frame->ip.traffic_class & kEcnMask) == kEcnCongestionExperienced;
+  }
+  ring.release();
+  return count;
+}
+
+bool XdpIo::is_socket_due() noexcept {
+  if (socket_is_busy_ != 0) {
+    --socket_is_busy_;
+    return true;
+  }
+  if (calls_until_socket_ != 0) {
+    --calls_until_socket_;
+    return false;
+  }
+  calls_until_socket_ = kSocketPeriod;
+  return true;
+}
+
+}  // namespace ina::engine

@@ -15,6 +15,18 @@ ucs_status_t ep_get_address(uct_ep_h tl_ep, uct_ep_addr_t* address) {
 
 namespace {
 
+QpAddress unpack_ep_address(const uct_ep_addr_t* from) noexcept {
+  const auto packed = wire::load_be<std::uint64_t>(reinterpret_cast<const std::byte*>(from));
+  return {.qpn = static_cast<std::uint32_t>(packed >> 40),
+          .first_psn = static_cast<std::uint32_t>(packed >> 16) & wire::kPsnMask,
+          .mtu = static_cast<std::uint32_t>(packed & 0xffff)};
+}
+
+engine::ServiceAddress unpack_iface_address(const uct_iface_addr_t* from) noexcept {
+  const auto packed = wire::load_be<std::uint64_t>(reinterpret_cast<const std::byte*>(from));
+  return {.qpn = static_cast<std::uint32_t>(packed >> 40), .instance = packed & engine::ServiceAddress::kInstanceMask};
+}
+
 ucs_status_t find_peer(const Interface& iface, const uct_device_addr_t* device_address, PeerAddress& peer) {
   if (!Interface::unpack_address(reinterpret_cast<const std::byte*>(device_address), peer)) {
     ucs_error("ina: a device address is malformed or of another version");
@@ -34,10 +46,7 @@ ucs_status_t ep_connect_to_ep(uct_ep_h tl_ep, const uct_device_addr_t* device_ad
   PeerAddress peer;
   const ucs_status_t status = find_peer(*iface_of(ep)->impl, device_address, peer);
   if (status != UCS_OK) return status;
-  const auto packed = wire::load_be<std::uint64_t>(reinterpret_cast<const std::byte*>(ep_address));
-  const QpAddress address{.qpn = static_cast<std::uint32_t>(packed >> 40),
-                          .first_psn = static_cast<std::uint32_t>(packed >> 16) & wire::kPsnMask,
-                          .mtu = static_cast<std::uint32_t>(packed & 0xffff)};
+  const QpAddress address = unpack_ep_address(ep_address);
   const AsyncBlock block(iface_of(ep));
   if (!ep->qp->is_connecting() && engine_of(ep).connect(*ep->qp, peer.udp, address)) return UCS_OK;
   ucs_error("ina: an endpoint address is malformed, or the endpoint is connected already");
@@ -55,8 +64,7 @@ ucs_status_t ep_connect_to_iface(uct_ina_ep_t* ep, const uct_device_addr_t* devi
   PeerAddress peer;
   const ucs_status_t status = find_peer(*iface_of(ep)->impl, device_address, peer);
   if (status != UCS_OK) return status;
-  const auto packed = wire::load_be<std::uint64_t>(reinterpret_cast<const std::byte*>(iface_address));
-  const engine::ServiceAddress service{.qpn = static_cast<std::uint32_t>(packed >> 40), .instance = packed & engine::ServiceAddress::kInstanceMask};
+  const engine::ServiceAddress service = unpack_iface_address(iface_address);
   if (engine_of(ep).connect_to_service(*ep->qp, peer.udp, service)) return UCS_OK;
   ucs_error("ina: an interface address is malformed");
   return UCS_ERR_INVALID_ADDR;
@@ -79,4 +87,31 @@ ucs_status_t ep_check(uct_ep_h tl_ep, unsigned flags, uct_completion_t* comp) {
   });
 }
 
+namespace {
+
+bool is_peer(uct_ina_ep_t* ep, const uct_device_addr_t* device_address, const uct_iface_addr_t* iface_address, const uct_ep_addr_t* ep_address) noexcept {
+  const engine::Qp& qp = *ep->qp;
+  if (!qp.is_connected() && !qp.is_connecting()) return false;
+  PeerAddress peer;
+  if (device_address != nullptr) {
+    if (!Interface::unpack_address(reinterpret_cast<const std::byte*>(device_address), peer) || !iface_of(ep)->impl->is_reachable(peer)) return false;
+    // Behind a relay everybody has the relay's address; there QP numbers tell peers apart.
+    const wire::UdpAddress& known = qp.link != nullptr ? qp.link->peer : qp.peer->destination.address;
+    if (!peer.is_behind_relay && known != peer.udp) return false;
+  }
+  if (ep_address != nullptr) return qp.is_connected() && qp.peer->qpn == unpack_ep_address(ep_address).qpn;
+  if (iface_address == nullptr || qp.link == nullptr) return device_address != nullptr;
+  const engine::ServiceAddress service = unpack_iface_address(iface_address);
+  return qp.link->peer_service == service.qpn && qp.link->instance == service.instance;
+}
+
+}  // namespace
+
 }  // namespace ina::uct
+
+int uct_ina_ep_is_connected_to(uct_ep_h tl_ep, const uct_device_addr_t* device_address, const uct_iface_addr_t* iface_address,
+                               const uct_ep_addr_t* ep_address) {
+  uct_ina_ep_t* const ep = ina::uct::ep_of(tl_ep);
+  const ina::uct::AsyncBlock block(ina::uct::iface_of(ep));
+  return ina::uct::is_peer(ep, device_address, iface_address, ep_address);
+}

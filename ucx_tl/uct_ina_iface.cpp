@@ -119,7 +119,7 @@ ucs_status_t iface_query(uct_iface_h tl_iface, uct_iface_attr_t* attr) {
   attr->ep_addr_len = ina::uct::kEpAddressBytes;
   attr->iface_addr_len = ina::uct::kIfaceAddressBytes;
   attr->device_addr_len = ina::uct::kDeviceAddressBytes;
-  attr->cap.flags = UCT_IFACE_FLAG_CONNECT_TO_EP | UCT_IFACE_FLAG_CONNECT_TO_IFACE | UCT_IFACE_FLAG_EP_CHECK | UCT_IFACE_FLAG_PUT_SHORT |
+  attr->cap.flags = uct_ina_compat_iface_flags() | UCT_IFACE_FLAG_CONNECT_TO_EP | UCT_IFACE_FLAG_CONNECT_TO_IFACE | UCT_IFACE_FLAG_EP_CHECK | UCT_IFACE_FLAG_PUT_SHORT |
                     UCT_IFACE_FLAG_PUT_BCOPY | UCT_IFACE_FLAG_PUT_ZCOPY | UCT_IFACE_FLAG_AM_SHORT | UCT_IFACE_FLAG_AM_BCOPY |
                     UCT_IFACE_FLAG_AM_ZCOPY | UCT_IFACE_FLAG_PENDING | UCT_IFACE_FLAG_CB_SYNC | UCT_IFACE_FLAG_ERRHANDLE_PEER_FAILURE;
   if (impl.has_keepalive()) attr->cap.flags |= UCT_IFACE_FLAG_EP_KEEPALIVE;
@@ -174,7 +174,7 @@ uct_iface_ops_t make_iface_ops();
 static UCS_CLASS_INIT_FUNC(uct_ina_iface_t, uct_md_h md, uct_worker_h worker, const uct_iface_params_t* params, const uct_iface_config_t* tl_config) {
   static uct_iface_ops_t ops = make_iface_ops();
   self->impl = nullptr;
-  UCS_CLASS_CALL_SUPER_INIT(uct_base_iface_t, &ops, &uct_base_iface_internal_ops, md, worker, params, tl_config);
+  UCS_CLASS_CALL_SUPER_INIT(uct_base_iface_t, &ops, uct_ina_compat_internal_ops(), md, worker, params, tl_config);
   if ((params->field_mask & UCT_IFACE_PARAM_FIELD_OPEN_MODE) == 0 || (params->open_mode & UCT_IFACE_OPEN_MODE_DEVICE) == 0) {
     ucs_error("ina: an interface is opened on a device only");
     return UCS_ERR_UNSUPPORTED;
@@ -218,7 +218,24 @@ uct_iface_ops_t make_iface_ops() {
 }  // namespace
 
 UCT_TL_DEFINE_ENTRY(&uct_ina_component, ina, query_devices, uct_ina_iface_t, "INA_", iface_config_table, uct_ina_iface_config_t);
-extern "C" {
-UCT_TL_DECL(ina)
-UCT_SINGLE_TL_INIT(&uct_ina_component, ina, ctor, , )
+
+namespace {
+
+bool is_registered = false;
+
+// When the library is loaded, before anybody asks UCX for its transports.
+__attribute__((constructor)) void register_transport() {
+  if (!uct_ina_compat_is_right_ucx()) return;
+  uct_ina_compat_fill_component(&uct_ina_component);
+  uct_component_register(&uct_ina_component);
+  uct_tl_register(&uct_ina_component, &UCT_TL_NAME(ina));
+  is_registered = true;
 }
+
+__attribute__((destructor)) void unregister_transport() {
+  if (!is_registered) return;
+  uct_tl_unregister(&UCT_TL_NAME(ina));
+  uct_component_unregister(&uct_ina_component);
+}
+
+}  // namespace

@@ -11,20 +11,6 @@ namespace {
 
 uct_ina_md_t* md_of(uct_md_h md) { return reinterpret_cast<uct_ina_md_t*>(md); }
 
-ucs_status_t md_query(uct_md_h, uct_md_attr_t* attr) {
-  attr->cap.flags = UCT_MD_FLAG_REG | UCT_MD_FLAG_NEED_RKEY;
-  attr->cap.max_alloc = 0;
-  attr->cap.reg_mem_types = UCS_BIT(UCS_MEMORY_TYPE_HOST);
-  attr->cap.alloc_mem_types = 0;
-  attr->cap.access_mem_types = UCS_BIT(UCS_MEMORY_TYPE_HOST);
-  attr->cap.detect_mem_types = 0;
-  attr->cap.max_reg = ULONG_MAX;
-  attr->rkey_packed_size = sizeof(std::uint32_t);
-  attr->reg_cost = ucs_linear_func_make(0.2e-6, 0);
-  std::memset(&attr->local_cpus, 0xff, sizeof attr->local_cpus);
-  return UCS_OK;
-}
-
 ucs_status_t md_mem_reg(uct_md_h md, void* address, size_t length, unsigned flags, uct_mem_h* memh_p) {
   auto* const handle = new (std::nothrow) uct_ina_memh_t{};
   const auto rkey = handle == nullptr ? std::nullopt : md_of(md)->memory->add(static_cast<std::byte*>(address), length);
@@ -38,41 +24,30 @@ ucs_status_t md_mem_reg(uct_md_h md, void* address, size_t length, unsigned flag
   return UCS_OK;
 }
 
-ucs_status_t md_mem_dereg(uct_md_h md, const uct_md_mem_dereg_params_t* params) {
-  UCT_MD_MEM_DEREG_CHECK_PARAMS(params, 0);
-  auto* const handle = static_cast<uct_ina_memh_t*>(params->memh);
+ucs_status_t md_mem_dereg(uct_md_h md, uct_mem_h memh) {
+  auto* const handle = static_cast<uct_ina_memh_t*>(memh);
   const bool known = md_of(md)->memory->remove(handle->rkey);
   delete handle;
   return known ? UCS_OK : UCS_ERR_INVALID_PARAM;
 }
 
-ucs_status_t md_mkey_pack(uct_md_h, uct_mem_h memh, const uct_md_mkey_pack_params_t*, void* buffer) {
+void md_mkey_pack(uct_mem_h memh, void* buffer) {
+  static_assert(sizeof(uct_ina_memh_t::rkey) == kUctInaRkeyBytes);
   ina::wire::store_be(static_cast<std::byte*>(buffer), static_cast<uct_ina_memh_t*>(memh)->rkey);
-  return UCS_OK;
 }
-
-ucs_status_t md_detect_memory_type(uct_md_h, const void*, size_t, ucs_memory_type_t*) { return UCS_ERR_UNSUPPORTED; }
-
-int md_is_sockaddr_accessible(uct_md_h, const ucs_sock_addr_t*, uct_sockaddr_accessibility_t) { return 0; }
 
 void md_close(uct_md_h md) {
   delete md_of(md)->memory;
   delete md_of(md);
 }
 
-constexpr uct_md_ops_t make_md_ops() {
-  uct_md_ops_t ops{};
-  ops.close = md_close;
-  ops.query = md_query;
-  ops.mem_reg = md_mem_reg;
-  ops.mem_dereg = md_mem_dereg;
-  ops.mkey_pack = md_mkey_pack;
-  ops.is_sockaddr_accessible = md_is_sockaddr_accessible;
-  ops.detect_memory_type = md_detect_memory_type;
-  return ops;
-}
+constexpr uct_ina_md_calls_t kCalls = {.close = md_close, .mem_reg = md_mem_reg, .mem_dereg = md_mem_dereg, .mkey_pack = md_mkey_pack};
 
-constinit uct_md_ops_t md_ops = make_md_ops();
+uct_md_ops_t* md_ops() {
+  static uct_md_ops_t ops{};
+  uct_ina_compat_fill_md_ops(&ops, &kCalls);
+  return &ops;
+}
 
 ucs_status_t md_open(uct_component_t* component, const char*, const uct_md_config_t*, uct_md_h* md_p) {
   return ina::uct::guarded([&] {
@@ -80,7 +55,7 @@ ucs_status_t md_open(uct_component_t* component, const char*, const uct_md_confi
     if (getrandom(&seed, sizeof seed, 0) != sizeof seed) return UCS_ERR_IO_ERROR;
     auto memory = std::make_unique<MemoryTable>(seed);
     auto md = std::make_unique<uct_ina_md_t>();
-    md->super.ops = &md_ops;
+    md->super.ops = md_ops();
     md->super.component = component;
     md->memory = memory.release();
     *md_p = &md.release()->super;

@@ -32,6 +32,7 @@ bool has_only_its_fields(const ConnectMessage& message) noexcept {
   const Fields has = fields(message.kind);
   if (message.qpn > kQpnMask || message.peer_qpn > kQpnMask || message.first_psn > kPsnMask) return false;
   if (has.address ? message.qpn == 0 || message.mtu == 0 : message.first_psn != 0 || message.mtu != 0) return false;
+  if (message.kind == ConnectKind::kAccept && message.peer_qpn == 0) return false;
   if (!has.qpn && message.qpn != 0) return false;
   if (!has.peer_qpn && message.peer_qpn != 0) return false;
   if (has.instance != (message.instance != 0)) return false;

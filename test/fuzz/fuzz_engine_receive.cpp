@@ -87,6 +87,13 @@ class Connection {
       }
       if ((mode & kFixRkey) != 0) wire::store_be(&bytes[20], rkey_);
     }
+    constexpr std::size_t kMessageAt = wire::kBthBytes + wire::kDethBytes;
+    if (bytes[0] == static_cast<std::byte>(wire::Opcode::kUdSendOnly) && bytes.size() == kMessageAt + wire::kConnectMessageBytes + wire::kIcrcBytes) {
+      const ServiceAddress own = host_.engine.service_address();
+      if ((mode & kFixQpn) != 0) wire::store_be(&bytes[4], own.qpn);
+      if ((mode & kFixRkey) != 0) wire::store_be(&bytes[wire::kBthBytes], wire::kConnectQueueKey);
+      if ((mode & kFixAddress) != 0) wire::store_be(&bytes[kMessageAt + 16], own.instance);
+    }
     if ((mode & kSeal) != 0) wire::IcrcFlow(address(9), address(1)).seal(bytes);
   }
 

@@ -36,6 +36,16 @@ test_fuzz_fuzz_relay_message_SOURCES = test/fuzz/fuzz_relay_message.cpp
 test_fuzz_fuzz_relay_message_LDADD = wire/libinawire.la
 test_fuzz_fuzz_relay_message_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
 
+check_PROGRAMS += test/fuzz/replay_connect_message
+test_fuzz_replay_connect_message_SOURCES = test/fuzz/fuzz_connect_message.cpp test/fuzz/replay.cpp
+test_fuzz_replay_connect_message_LDADD = wire/libinawire.la
+if FUZZERS
+noinst_PROGRAMS += test/fuzz/fuzz_connect_message
+endif
+test_fuzz_fuzz_connect_message_SOURCES = test/fuzz/fuzz_connect_message.cpp
+test_fuzz_fuzz_connect_message_LDADD = wire/libinawire.la
+test_fuzz_fuzz_connect_message_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
+
 check_PROGRAMS += test/fuzz/replay_frame
 test_fuzz_replay_frame_SOURCES = test/fuzz/fuzz_frame.cpp test/fuzz/replay.cpp
 test_fuzz_replay_frame_LDADD = wire/libinawire.la

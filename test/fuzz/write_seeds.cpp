@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "wire/connect_message.hpp"
 #include "wire/frame.hpp"
 #include "wire/icrc.hpp"
 #include "wire/ina_header.hpp"
@@ -49,6 +50,19 @@ Bytes packet(Opcode opcode, std::span<const std::byte> payload) {
   return bytes;
 }
 
+ConnectMessage connect_message(ConnectKind kind) {
+  const bool has_address = kind == ConnectKind::kConnect || kind == ConnectKind::kAccept;
+  ConnectMessage message{.kind = kind, .mtu = has_address ? std::uint16_t{1440} : std::uint16_t{0}, .nonce = 1, .qpn = 0x1011, .peer_qpn = 0x2022, .first_psn = has_address ? 0xfffffeu : 0u};
+  if (kind == ConnectKind::kConnect) {
+    message.instance = 5;
+    message.peer_qpn = 0;
+  } else if (kind == ConnectKind::kReject) {
+    message.reason = ConnectRefusal::kNotHere;
+    message.qpn = 0;
+  }
+  return message;
+}
+
 void write_frames(const std::filesystem::path& folder) {
   for (const bool is_ipv6 : {false, true}) {
     Frame frame;
@@ -86,6 +100,10 @@ int main(int argc, char** argv) {
   for (const RelayKind kind : {RelayKind::kRegister, RelayKind::kRegistered, RelayKind::kUnregister, RelayKind::kRefused}) {
     const RelayMessage message{.kind = kind, .block = 7, .reason = kind == RelayKind::kRefused ? RelayRefusal::kTaken : RelayRefusal::kNone, .nonce = 1, .instance = 2};
     write(folder / "fuzz_relay_message", std::to_string(static_cast<unsigned>(kind)), encode_relay_message(message));
+  }
+  for (unsigned kind = 32; kind <= 38; ++kind) {
+    const auto message = connect_message(static_cast<ConnectKind>(kind));
+    write(folder / "fuzz_connect_message", name(message.kind), encode_connect_message(message));
   }
   write_frames(folder / "fuzz_frame");
   return 0;

@@ -5,6 +5,7 @@ EXTRA_DIST += test/captures/rxe-clean.pcap test/captures/rxe-loss.pcap
 
 if HAVE_GTEST
 INA_WIRE_TESTS = \
+	test/wire/connect_message_test \
 	test/wire/icrc_test \
 	test/wire/elements_test \
 	test/wire/ina_header_test \
@@ -28,6 +29,10 @@ test_wire_elements_test_LDADD = $(INA_WIRE_TEST_LDADD) $(HWY_LIBS)
 test_wire_ina_header_test_SOURCES = test/wire/ina_header_test.cpp test/wire/corruption.hpp
 test_wire_ina_header_test_CPPFLAGS = $(INA_WIRE_TEST_CPPFLAGS)
 test_wire_ina_header_test_LDADD = $(INA_WIRE_TEST_LDADD)
+
+test_wire_connect_message_test_SOURCES = test/wire/connect_message_test.cpp test/wire/corruption.hpp
+test_wire_connect_message_test_CPPFLAGS = $(INA_WIRE_TEST_CPPFLAGS)
+test_wire_connect_message_test_LDADD = $(INA_WIRE_TEST_LDADD)
 
 test_wire_relay_message_test_SOURCES = test/wire/relay_message_test.cpp test/wire/corruption.hpp
 test_wire_relay_message_test_CPPFLAGS = $(INA_WIRE_TEST_CPPFLAGS)

@@ -76,22 +76,6 @@ const Row& row_of(Opcode opcode) noexcept {
 
 std::uint32_t low24(std::uint32_t word) noexcept { return word & 0xffffffU; }
 
-Bth decode_bth(const std::byte* from) noexcept {
-  const auto flags = load_be<std::uint8_t>(from + 1);
-  const auto congestion = load_be<std::uint8_t>(from + 4);
-  const auto last = load_be<std::uint32_t>(from + 8);
-  return Bth{.opcode = static_cast<Opcode>(load_be<std::uint8_t>(from)),
-             .solicited = (flags & 0x80) != 0,
-             .migration = (flags & 0x40) != 0,
-             .pad_count = static_cast<std::uint8_t>((flags >> 4) & 3),
-             .partition_key = load_be<std::uint16_t>(from + 2),
-             .fecn = (congestion & 0x80) != 0,
-             .becn = (congestion & 0x40) != 0,
-             .dest_qpn = low24(load_be<std::uint32_t>(from + 4)),
-             .ack_request = (last >> 31) != 0,
-             .psn = low24(last)};
-}
-
 void encode_bth(const Bth& bth, std::byte* to) noexcept {
   store_be(to, static_cast<std::uint8_t>(bth.opcode));
   store_be(to + 1, static_cast<std::uint8_t>((bth.solicited ? 0x80 : 0) | (bth.migration ? 0x40 : 0) | ((bth.pad_count & 3) << 4)));
@@ -183,6 +167,22 @@ const char* name(PacketError error) noexcept {
     case PacketError::kUnexpectedPayload: return "unexpected payload";
   }
   return "unknown";
+}
+
+Bth decode_bth(const std::byte* from) noexcept {
+  const auto flags = load_be<std::uint8_t>(from + 1);
+  const auto congestion = load_be<std::uint8_t>(from + 4);
+  const auto last = load_be<std::uint32_t>(from + 8);
+  return Bth{.opcode = static_cast<Opcode>(load_be<std::uint8_t>(from)),
+             .solicited = (flags & 0x80) != 0,
+             .migration = (flags & 0x40) != 0,
+             .pad_count = static_cast<std::uint8_t>((flags >> 4) & 3),
+             .partition_key = load_be<std::uint16_t>(from + 2),
+             .fecn = (congestion & 0x80) != 0,
+             .becn = (congestion & 0x40) != 0,
+             .dest_qpn = low24(load_be<std::uint32_t>(from + 4)),
+             .ack_request = (last >> 31) != 0,
+             .psn = low24(last)};
 }
 
 Result<Packet, PacketError> decode_packet(std::span<const std::byte> bytes) noexcept {

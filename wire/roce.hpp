@@ -90,6 +90,9 @@ enum class PacketError : std::uint8_t { kTooShort, kUnknownOpcode, kBadVersion, 
 // bytes: from the BTH to the ICRC inclusive (a UDP payload). Checks sizes, opcode, TVer and pad, not the ICRC.
 [[nodiscard]] Result<Packet, PacketError> decode_packet(std::span<const std::byte> bytes) noexcept;
 
+// The BTH alone, of kBthBytes bytes. For whoever must know more of an opcode that decode_packet does not.
+[[nodiscard]] Bth decode_bth(const std::byte* from) noexcept;
+
 // Writes BTH and extended headers of packet.bth.opcode to `to` (headers_bytes() bytes must fit) and returns their size. Neither payload,
 // pad nor ICRC are written. pad_count is taken as given.
 std::size_t encode_headers(const Packet& packet, std::span<std::byte> to) noexcept;

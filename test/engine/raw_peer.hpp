@@ -38,12 +38,14 @@ class RawPeer {
     host.engine.tick();
     host.engine.report(host);
   }
-  void request(wire::Opcode opcode, std::uint32_t psn, std::span<const std::byte> payload, wire::Reth reth = {}) {
+  void request(wire::Opcode opcode, std::uint32_t psn, std::span<const std::byte> payload, wire::Reth reth = {}, std::uint64_t operand = 0, std::uint64_t compare = 0) {
     wire::Packet packet{};
     packet.bth.opcode = opcode;
     packet.bth.psn = psn & wire::kPsnMask;
     packet.bth.ack_request = true;
     packet.reth = reth;
+    packet.atomic_eth = {.address = reth.address, .rkey = reth.rkey, .swap_or_add = operand, .compare = compare};
+    packet.invalidate_rkey = reth.rkey;
     deliver(encode(packet, payload));
   }
   void acknowledge(std::uint32_t psn, std::uint8_t syndrome) {

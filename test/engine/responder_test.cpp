@@ -150,9 +150,15 @@ INSTANTIATE_TEST_SUITE_P(Every, BadRequests,
                                          BadRequest{"OnlyIsLongerThanTheMtu", Opcode::kWriteOnly, 1032, 0, 1032, false, 0x61},
                                          BadRequest{"MiddleWithoutFirst", Opcode::kWriteMiddle, 1024, 0, 0, false, 0x61},
                                          BadRequest{"LastWithoutFirst", Opcode::kSendLast, 8, 0, 0, false, 0x61},
-                                         BadRequest{"Read", Opcode::kReadRequest, 0, 0, 8, false, 0x61},
-                                         BadRequest{"Atomic", Opcode::kFetchAdd, 0, 0, 8, false, 0x61},
-                                         BadRequest{"Immediate", Opcode::kWriteOnlyImmediate, 8, 0, 8, false, 0x61}),
+                                         BadRequest{"ImmediateIsNotPartOfTheLength", Opcode::kWriteOnlyImmediate, 8, 0, 12, false, 0x61},
+                                         BadRequest{"ReadOfUnknownRkey", Opcode::kReadRequest, 0, 0, 8, true, 0x62},
+                                         BadRequest{"ReadBeforeTheRegion", Opcode::kReadRequest, 0, -1, 8, false, 0x62},
+                                         BadRequest{"ReadBehindTheRegion", Opcode::kReadRequest, 0, kArea - 8, 9, false, 0x62},
+                                         BadRequest{"ReadLongerThanAnyMessage", Opcode::kReadRequest, 0, 0, (1u << 28) + 1, false, 0x61},
+                                         BadRequest{"AtomicOfUnknownRkey", Opcode::kFetchAdd, 0, 0, 8, true, 0x62},
+                                         BadRequest{"AtomicLeavesTheRegion", Opcode::kCompareSwap, 0, kArea, 8, false, 0x62},
+                                         BadRequest{"AtomicIsNotAligned", Opcode::kFetchAdd, 0, 4, 8, false, 0x61},
+                                         BadRequest{"SendInvalidatesWhatIsNotItsToInvalidate", Opcode::kSendOnlyInvalidate, 8, 0, 8, false, 0x62}),
                          [](const auto& request) { return std::string(request.param.fact); });
 
 TEST(Responder, MessageNumbersWrap) {

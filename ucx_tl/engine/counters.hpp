@@ -39,8 +39,9 @@ struct Counters {
   Counter congestion_marks;        // received packets with one
   Counter notifications_sent;      // of congestion
   Counter notifications_received;
-  Counter duplicates;      // requests that were executed before
+  Counter duplicates;      // requests that were executed before, answers that had come before
   Counter gaps;            // requests ahead of the expected PSN
+  Counter immediates;      // messages with immediate data, which nobody here asks for
   Counter invalid_requests;      // answered 0x61
   Counter access_errors;         // answered 0x62
   Counter bad_packets;           // do not decode

@@ -16,6 +16,10 @@ namespace {
 constexpr unsigned kTurn = 16;
 // A tick that finds more than this leaves the rest to the next one.
 constexpr unsigned kTickBatches = 16;
+// Batches of one call: a peer may ask for more than is good to send at once, and the caller has something else to do as well.
+constexpr unsigned kTransmitBatches = 64;
+// A connection without anything outstanding gives its queue's memory back after this time or up to twice of it.
+constexpr Nanoseconds kIdle = 100 * kMillisecond;
 // After so many time-outs in a row the relay is asked whether it still knows us.
 constexpr std::uint32_t kRelayInDoubt = 3;
 // After so many the peer's interface is asked whether it still knows the connection.
@@ -30,6 +34,13 @@ const char* describe(wire::RelayRefusal reason) noexcept {
     case wire::RelayRefusal::kNone: break;
   }
   return "for no known reason";
+}
+
+bool is_reliable_connection(wire::Opcode opcode) noexcept { return static_cast<std::uint8_t>(opcode) < 0x20; }
+
+// Data that comes back, for a READ or an atomic.
+bool is_answer(wire::Opcode opcode) noexcept {
+  return (opcode >= wire::Opcode::kReadResponseFirst && opcode <= wire::Opcode::kReadResponseOnly) || opcode == wire::Opcode::kAtomicAcknowledge;
 }
 
 // Requests and what answers a READ: acknowledgements are small, and slowing their sender down would help nobody.
@@ -126,9 +137,9 @@ void Engine::cancel_qp(Qp& qp, EventSink& sink) noexcept {
 }
 
 void Engine::destroy_qp(Qp* qp) noexcept {
-  if (qp->is_connected() && qp->responder.has_response()) {
-    batch_.add_response(*qp, *qp->responder.take_response());
-    batch_.send(io_, counters_);
+  if (qp->is_connected()) {
+    while (!batch_.is_full() && add_response(*qp)) {}
+    (void)send_batch();
   }
   connector_.release(*qp, clock_.now());
   send_connect_messages();
@@ -144,10 +155,9 @@ bool Engine::can_post(const Qp& qp, std::uint32_t length) const noexcept { retur
 
 PostStatus Engine::post(Qp& qp, const Message& message) noexcept {
   if (qp.has_failed() || !qp.is_connected()) return PostStatus::kFailed;
-  if (!qp.requester.has_room(message.length)) return PostStatus::kNoResource;
-  qp.requester.post(message);
+  if (!qp.requester.has_room(message.length) || !qp.requester.post(message)) return PostStatus::kNoResource;
   list_for_sending(qp);
-  posted_packets_ += 1 + message.length / options_.mtu;
+  posted_packets_ += is_answered_with_data(message.kind) ? 1 : 1 + message.length / options_.mtu;
   if (posted_packets_ >= kBatchPackets) transmit(clock_.now());
   return PostStatus::kPosted;
 }
@@ -207,6 +217,7 @@ bool Engine::tick(bool may_allocate) noexcept {
   // Registration holds the table alone, perhaps in the very thread that a signal interrupted: leave it to the next time.
   if (!memory_.try_lock_shared()) return has_events();
   memory_.unlock_shared();
+  may_free_ = false;  // a signal may have interrupted malloc
   pace_.poll_now();
   unsigned received = receive(now);
   unsigned taken = received;
@@ -218,6 +229,7 @@ bool Engine::tick(bool may_allocate) noexcept {
   check_timers(now);
   serve_connections(now, may_allocate);
   transmit(now);
+  may_free_ = true;
   return taken != 0 || has_events();
 }
 
@@ -250,9 +262,18 @@ Qp* Engine::first_overdue(Nanoseconds now) noexcept {
   while (timers_.earliest() <= now) {
     Qp* const qp = timers_.first();
     if (qp->requester.deadline() <= now) return qp;
-    timers_.set(*qp, qp->requester.deadline());
+    timers_.set(*qp, std::min(qp->requester.deadline(), next_look_at_idle(*qp, now)));
   }
   return nullptr;
+}
+
+// An idle connection's queue goes once nothing was posted between two looks at it; kNever: there is nothing to go.
+Nanoseconds Engine::next_look_at_idle(Qp& qp, Nanoseconds now) noexcept {
+  if (qp.requester.queue_bytes() == 0) return kNever;
+  const bool was_used = std::exchange(qp.posted_at_last_look, qp.requester.posted()) != qp.requester.posted();
+  if (was_used || !qp.requester.is_idle() || !may_free_) return now + kIdle;
+  qp.requester.release_queue();
+  return kNever;
 }
 
 void Engine::on_timer(Qp& qp, Nanoseconds now) noexcept {
@@ -261,7 +282,7 @@ void Engine::on_timer(Qp& qp, Nanoseconds now) noexcept {
   if (!had_failed && qp.has_failed()) on_qp_failed(qp);
   if (relay_ && qp.requester.silent_timeouts() >= kRelayInDoubt) relay_->client.refresh_soon(now);
   if (qp.link != nullptr && qp.requester.silent_timeouts() >= kPeerInDoubt) connector_.doubt(qp);
-  timers_.set(qp, qp.requester.deadline());
+  timers_.set(qp, std::min(qp.requester.deadline(), now + kIdle));
   if (qp.has_work(now)) list_for_sending(qp);
   note(qp);
 }
@@ -314,13 +335,13 @@ void Engine::send_relay_message(Nanoseconds now) noexcept {
   const auto message = relay_->client.take_due(now);
   if (!message) return;
   batch_.add_relay_message(relay_->destination, relay_->outgoing, *message);
-  batch_.send(io_, counters_);
+  (void)send_batch();
 }
 
 void Engine::transmit(Nanoseconds now) noexcept {
   if (posted_packets_ != 0) pace_.on_sent(in_flight_, now);
   posted_packets_ = 0;
-  while (!sending_.empty()) {
+  for (unsigned batches = 0; !sending_.empty() && batches < kTransmitBatches;) {
     std::size_t kept = 0;
     const std::size_t listed = sending_.size();
     for (std::size_t i = 0; i < listed; ++i) {
@@ -334,7 +355,8 @@ void Engine::transmit(Nanoseconds now) noexcept {
     sending_.resize(kept);
     if (kept > 1) std::rotate(sending_.begin(), sending_.begin() + 1, sending_.end());
     if (batch_.is_full() || (kept == 0 && !batch_.is_empty())) {
-      if (batch_.send(io_, counters_)) continue;
+      ++batches;
+      if (send_batch()) continue;
       list_again_what_was_given_back(now);
       return;
     }
@@ -343,9 +365,7 @@ void Engine::transmit(Nanoseconds now) noexcept {
 
 // Adds what the QP may send now, at most a turn. True: it has more.
 bool Engine::fill_from(Qp& qp, Nanoseconds now) noexcept {
-  if (!batch_.is_full() && qp.responder.response_deadline() <= now) {
-    if (const auto response = qp.responder.take_response()) batch_.add_response(qp, *response);
-  }
+  for (unsigned i = 0; i < kTurn && !batch_.is_full() && qp.responder.response_deadline() <= now && add_response(qp); ++i) {}
   if (!batch_.is_full() && qp.congestion_reporter.is_due()) {
     qp.congestion_reporter.on_reported(now);
     batch_.add_congestion_notification(qp);
@@ -356,15 +376,28 @@ bool Engine::fill_from(Qp& qp, Nanoseconds now) noexcept {
   return qp.has_work(now);
 }
 
+// False: there is none.
+bool Engine::add_response(Qp& qp) noexcept {
+  if (qp.responder.is_answering() && !std::exchange(holds_memory_, true)) memory_.lock_shared();
+  const auto response = qp.responder.take_response();
+  if (response) batch_.add_response(qp, *response);
+  return response.has_value();
+}
+
+bool Engine::send_batch() noexcept {
+  const bool all_taken = batch_.is_empty() || batch_.send(io_, counters_);
+  if (std::exchange(holds_memory_, false)) memory_.unlock_shared();
+  return all_taken;
+}
+
+// Acknowledgements. Who has answers to send is listed for sending.
 void Engine::flush_responses(Nanoseconds now) noexcept {
   for (Qp* qp : responding_) {
-    const auto response = qp->responder.take_response();
-    if (!response) continue;
-    batch_.add_response(*qp, *response);
-    if (!batch_.is_full() || batch_.send(io_, counters_)) continue;
+    if (qp->responder.is_answering() || !add_response(*qp)) continue;
+    if (!batch_.is_full() || send_batch()) continue;
     return list_again_what_was_given_back(now);
   }
-  if (!batch_.is_empty() && !batch_.send(io_, counters_)) list_again_what_was_given_back(now);
+  if (!send_batch()) list_again_what_was_given_back(now);
 }
 
 unsigned Engine::receive(Nanoseconds now) noexcept {
@@ -384,7 +417,12 @@ unsigned Engine::receive(Nanoseconds now) noexcept {
 }
 
 void Engine::on_packet(const IncomingPacket& incoming, Nanoseconds now) noexcept {
-  const auto packet = wire::decode_packet(incoming.bytes);
+  auto packet = wire::decode_packet(incoming.bytes);
+  if (!packet && packet.error() == wire::PacketError::kUnknownOpcode) {
+    // Reserved, or newer than we are: its headers are unknown, but the peer wants to be told.
+    const wire::Bth bth = wire::decode_bth(incoming.bytes.data());
+    if (is_reliable_connection(bth.opcode)) packet = wire::Packet{.bth = bth};
+  }
   if (!packet) return counters_.bad_packets.add();
   if (packet->bth.opcode == wire::Opcode::kUdSendOnly) {
     const bool is_of_relay = relay_ && packet->bth.dest_qpn == wire::kRelayQpn;
@@ -399,21 +437,33 @@ void Engine::on_packet(const IncomingPacket& incoming, Nanoseconds now) noexcept
     on_congestion_notification(*qp, *packet, now);
     return note(*qp);
   }
-  if (incoming.has_congestion_mark && options_.ecn && carries_data(packet->bth.opcode)) {
-    counters_.congestion_marks.add();
-    qp->congestion_reporter.on_mark(now);
-  }
+  if (incoming.has_congestion_mark && options_.ecn) on_congestion_mark(*qp, packet->bth.opcode, now);
   if (packet->bth.opcode == wire::Opcode::kAcknowledge) {
     const bool had_failed = qp->has_failed();
     qp->requester.on_acknowledge(packet->bth.psn, packet->aeth.syndrome, now);
     if (!had_failed && qp->has_failed()) on_qp_failed(*qp);
-  } else if (static_cast<std::uint8_t>(packet->bth.opcode) < 0x20) {
+  } else if (is_answer(packet->bth.opcode)) {
+    qp->requester.on_answer(*packet, now);
+  } else if (is_reliable_connection(packet->bth.opcode)) {
     qp->responder.on_request(*packet, now);
   } else {
     return counters_.bad_packets.add();  // of another service than reliable connections
   }
   if (qp->has_work(now)) list_for_sending(*qp);
   note(*qp);
+}
+
+void Engine::on_congestion_mark(Qp& qp, wire::Opcode opcode, Nanoseconds now) noexcept {
+  if (is_answer(opcode)) {  // how much of these is under way is up to us alone
+    counters_.congestion_marks.add();
+    qp.answer_congestion.on_mark(now);
+    if (!qp.answer_congestion.is_due()) return;
+    qp.answer_congestion.on_reported(now);
+    qp.requester.on_congestion(now);
+  } else if (carries_data(opcode)) {
+    counters_.congestion_marks.add();
+    qp.congestion_reporter.on_mark(now);
+  }
 }
 
 void Engine::on_congestion_notification(Qp& qp, const wire::Packet& packet, Nanoseconds now) noexcept {

@@ -131,6 +131,10 @@ class Engine {
   void on_relay_packet(const IncomingPacket&, const wire::Packet&, Nanoseconds now) noexcept;
   void wake_paced(Nanoseconds now) noexcept;
   void on_congestion_notification(Qp&, const wire::Packet&, Nanoseconds now) noexcept;
+  void on_congestion_mark(Qp&, wire::Opcode, Nanoseconds now) noexcept;
+  bool add_response(Qp&) noexcept;
+  bool send_batch() noexcept;
+  [[nodiscard]] Nanoseconds next_look_at_idle(Qp&, Nanoseconds now) noexcept;
   void flush_responses(Nanoseconds now) noexcept;
   void on_qp_failed(Qp&) noexcept;
   // Connections in band (engine_connect.cpp).
@@ -168,6 +172,8 @@ class Engine {
   Nanoseconds next_paced_ = kNever;        // none of those that are paced sends earlier
   std::uint64_t in_flight_ = 0;            // packets, over all QPs
   std::uint64_t progress_calls_ = 0;
+  bool holds_memory_ = false;              // the table, while the batch has payload of registered memory
+  bool may_free_ = true;
   std::uint32_t posted_packets_ = 0;       // since packets were sent last
   std::vector<ReceivedMessage> delivering_;
 

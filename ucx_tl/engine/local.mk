@@ -1,6 +1,7 @@
 # ucx_tl/engine: RoCEv2 reliable connections in user space, without UCX.
 noinst_LTLIBRARIES += ucx_tl/engine/libinaengine.la
 ucx_tl_engine_libinaengine_la_SOURCES = \
+	ucx_tl/engine/answer_queue.hpp ucx_tl/engine/answer_queue.cpp \
 	ucx_tl/engine/buffer_pool.hpp \
 	ucx_tl/engine/clock.hpp \
 	ucx_tl/engine/congestion.hpp ucx_tl/engine/congestion.cpp \
@@ -12,6 +13,7 @@ ucx_tl_engine_libinaengine_la_SOURCES = \
 	ucx_tl/engine/error.hpp \
 	ucx_tl/engine/memory_table.hpp ucx_tl/engine/memory_table.cpp \
 	ucx_tl/engine/message.hpp \
+	ucx_tl/engine/message_queue.hpp \
 	ucx_tl/engine/netdev.hpp ucx_tl/engine/netdev.cpp \
 	ucx_tl/engine/next_hop.hpp ucx_tl/engine/next_hop.cpp \
 	ucx_tl/engine/packet_batch.hpp ucx_tl/engine/packet_batch.cpp \
@@ -19,7 +21,7 @@ ucx_tl_engine_libinaengine_la_SOURCES = \
 	ucx_tl/engine/poll_pace.hpp \
 	ucx_tl/engine/qp.hpp \
 	ucx_tl/engine/relay_client.hpp ucx_tl/engine/relay_client.cpp \
-	ucx_tl/engine/requester.hpp ucx_tl/engine/requester.cpp \
+	ucx_tl/engine/requester.hpp ucx_tl/engine/requester.cpp ucx_tl/engine/requester_answer.cpp \
 	ucx_tl/engine/resolve.hpp ucx_tl/engine/resolve.cpp \
 	ucx_tl/engine/responder.hpp ucx_tl/engine/responder.cpp \
 	ucx_tl/engine/rtt.hpp \

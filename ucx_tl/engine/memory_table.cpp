@@ -26,7 +26,7 @@ void MemoryTable::lock() noexcept {
   }
 }
 
-std::optional<std::uint32_t> MemoryTable::add(std::byte* address, std::size_t bytes) noexcept {
+std::optional<std::uint32_t> MemoryTable::add(std::byte* address, std::size_t bytes, Invalidation invalidation) noexcept {
   std::optional<std::uint32_t> rkey;
   lock();
   try {
@@ -41,7 +41,7 @@ std::optional<std::uint32_t> MemoryTable::add(std::byte* address, std::size_t by
       nonce_ = nonce_ * 6364136223846793005u + 1442695040888963407u;  // Knuth's MMIX generator
       const auto nonce = static_cast<std::uint32_t>(nonce_ >> 40) & ((1u << (32 - kIndexBits)) - 1);
       rkey = (nonce == 0 ? 1u : nonce) << kIndexBits | index;
-      regions_[index] = Region{.address = address, .bytes = bytes, .rkey = *rkey};
+      regions_[index] = Region{.address = address, .bytes = bytes, .rkey = *rkey, .invalidation = invalidation};
     }
   } catch (const std::bad_alloc&) {
     rkey.reset();
@@ -62,16 +62,30 @@ bool MemoryTable::remove(std::uint32_t rkey) noexcept {
   return known;
 }
 
-std::byte* MemoryTable::find(std::uint32_t rkey, std::uint64_t address, std::uint64_t bytes) const noexcept {
+const MemoryTable::Region* MemoryTable::region_of(std::uint32_t rkey) const noexcept {
   const std::uint32_t index = rkey & ((1u << kIndexBits) - 1);
   if (rkey == 0 || index >= regions_.size()) return nullptr;
   const Region& region = regions_[index];
-  if (region.rkey != rkey) return nullptr;
-  const std::uint64_t begin = reinterpret_cast<std::uintptr_t>(region.address);
+  return region.rkey == rkey && !__atomic_load_n(&region.is_invalidated, __ATOMIC_ACQUIRE) ? &region : nullptr;
+}
+
+std::byte* MemoryTable::find(std::uint32_t rkey, std::uint64_t address, std::uint64_t bytes) const noexcept {
+  const Region* const region = region_of(rkey);
+  if (region == nullptr) return nullptr;
+  const std::uint64_t begin = reinterpret_cast<std::uintptr_t>(region->address);
   if (address < begin) return nullptr;
   const std::uint64_t offset = address - begin;
-  if (offset > region.bytes || bytes > region.bytes - offset) return nullptr;
-  return region.address + offset;
+  if (offset > region->bytes || bytes > region->bytes - offset) return nullptr;
+  return region->address + offset;
+}
+
+bool MemoryTable::may_invalidate(std::uint32_t rkey) const noexcept {
+  const Region* const region = region_of(rkey);
+  return region != nullptr && region->invalidation == Invalidation::kAllowed;
+}
+
+void MemoryTable::invalidate(std::uint32_t rkey) noexcept {
+  if (may_invalidate(rkey)) __atomic_store_n(&regions_[rkey & ((1u << kIndexBits) - 1)].is_invalidated, true, __ATOMIC_RELEASE);
 }
 
 }  // namespace ina::engine

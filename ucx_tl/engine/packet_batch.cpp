@@ -12,9 +12,14 @@ using wire::Opcode;
 Opcode opcode_of(const Requester::Packet& packet) noexcept {
   const bool first = packet.index == 0;
   const bool last = packet.index + 1 == packet.message->packets;
-  if (packet.message->kind == MessageKind::kWrite) {
-    if (first) return last ? Opcode::kWriteOnly : Opcode::kWriteFirst;
-    return last ? Opcode::kWriteLast : Opcode::kWriteMiddle;
+  switch (packet.message->kind) {
+    case MessageKind::kWrite:
+      if (first) return last ? Opcode::kWriteOnly : Opcode::kWriteFirst;
+      return last ? Opcode::kWriteLast : Opcode::kWriteMiddle;
+    case MessageKind::kRead: return Opcode::kReadRequest;
+    case MessageKind::kFetchAdd: return Opcode::kFetchAdd;
+    case MessageKind::kCompareSwap: return Opcode::kCompareSwap;
+    case MessageKind::kSend: break;
   }
   if (first) return last ? Opcode::kSendOnly : Opcode::kSendFirst;
   return last ? Opcode::kSendLast : Opcode::kSendMiddle;
@@ -56,21 +61,28 @@ void PacketBatch::seal(Entry& entry, const wire::IcrcFlow& flow, std::size_t pad
 
 void PacketBatch::add_request(Qp& qp, const Requester::Packet& packet) noexcept {
   Entry& entry = entries_[size_];
-  const std::size_t pad = -packet.bytes & 3u;
+  const Message& message = *packet.message;
+  const std::uint32_t payload_bytes = is_answered_with_data(message.kind) ? 0 : packet.bytes;
+  const std::size_t pad = -payload_bytes & 3u;
   wire::Packet header{};
   header.bth.opcode = opcode_of(packet);
   header.bth.pad_count = static_cast<std::uint8_t>(pad);
   header.bth.dest_qpn = qp.peer->qpn;
   header.bth.ack_request = packet.ack_request;
   header.bth.psn = packet.psn;
-  header.reth = {.address = packet.message->remote_address, .rkey = packet.message->rkey, .dma_length = packet.message->length};
+  header.reth = {.address = message.remote_address, .rkey = message.rkey, .dma_length = message.length};
+  if (message.kind == MessageKind::kRead) {
+    header.reth.address += packet.offset;
+    header.reth.dma_length = packet.bytes;
+  }
+  header.atomic_eth = {.address = message.remote_address, .rkey = message.rkey, .swap_or_add = message.operand, .compare = message.compare};
   const std::size_t header_bytes = wire::encode_headers(header, entry.headers);
   entry.pieces[0] = {.iov_base = entry.headers.data(), .iov_len = header_bytes};
-  entry.piece_count = 1 + slice(*packet.message, packet.offset, packet.bytes, &entry.pieces[1]);
+  entry.piece_count = 1 + slice(message, packet.offset, payload_bytes, &entry.pieces[1]);
   entry.qp = &qp;
   entry.is_request = true;
   entry.psn = packet.psn;
-  entry.payload_bytes = packet.bytes;
+  entry.payload_bytes = payload_bytes;
   seal(entry, qp.peer->outgoing, pad);
   outgoing_[size_] = {.to = &qp.peer->destination, .pieces = entry.pieces.data(), .piece_count = entry.piece_count};
   ++size_;
@@ -78,19 +90,24 @@ void PacketBatch::add_request(Qp& qp, const Requester::Packet& packet) noexcept 
 
 void PacketBatch::add_response(Qp& qp, const Responder::Response& response) noexcept {
   Entry& entry = entries_[size_];
+  const std::uint32_t payload_bytes = response.payload == nullptr ? 0 : response.answer.bytes;
+  const std::size_t pad = -payload_bytes & 3u;
   wire::Packet header{};
-  header.bth.opcode = Opcode::kAcknowledge;
+  header.bth.opcode = response.opcode;
+  header.bth.pad_count = static_cast<std::uint8_t>(pad);
   header.bth.dest_qpn = qp.peer->qpn;
   header.bth.psn = response.psn;
   header.aeth = {.syndrome = response.syndrome, .msn = response.msn};
+  header.atomic_original = response.answer.original;
   const std::size_t header_bytes = wire::encode_headers(header, entry.headers);
   entry.pieces[0] = {.iov_base = entry.headers.data(), .iov_len = header_bytes};
   entry.piece_count = 1;
+  if (payload_bytes != 0) entry.pieces[entry.piece_count++] = {.iov_base = const_cast<std::byte*>(response.payload), .iov_len = payload_bytes};
   entry.qp = &qp;
   entry.is_request = false;
-  entry.payload_bytes = 0;
+  entry.payload_bytes = payload_bytes;
   entry.response = response;
-  seal(entry, qp.peer->outgoing, 0);
+  seal(entry, qp.peer->outgoing, pad);
   outgoing_[size_] = {.to = &qp.peer->destination, .pieces = entry.pieces.data(), .piece_count = entry.piece_count};
   ++size_;
 }

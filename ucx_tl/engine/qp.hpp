@@ -57,6 +57,7 @@ class Qp {
   Requester requester;
   Responder responder;
   CongestionReporter congestion_reporter;
+  CongestionReporter answer_congestion;  // marks on what answers us, which we report to ourselves
 
   // Engine's bookkeeping.
   bool is_listed_for_sending = false;
@@ -65,6 +66,7 @@ class Qp {
   bool is_listed_as_paced = false;
   bool is_failure_reported = false;
   std::uint32_t counted_in_flight = 0;
+  std::uint64_t posted_at_last_look = 0;
   DeadlineEntry deadline_entry;
 
  private:

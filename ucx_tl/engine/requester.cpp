@@ -22,6 +22,11 @@ constexpr std::array<std::uint32_t, 32> kRnrMicroseconds = {
 
 std::uint32_t packets_of(std::uint32_t length, std::uint32_t mtu) noexcept { return length == 0 ? 1 : (length + mtu - 1) / mtu; }
 
+// The packet behind the part of a READ that `packet` belongs to.
+std::uint32_t part_end(const Message& message, std::uint32_t packet) noexcept {
+  return std::min(message.packets, (packet / Requester::kReadPackets + 1) * Requester::kReadPackets);
+}
+
 }  // namespace
 
 Requester::Requester(const RequesterOptions& options, std::uint32_t first_psn, Counters& counters)
@@ -29,7 +34,6 @@ Requester::Requester(const RequesterOptions& options, std::uint32_t first_psn, C
       counters_(counters),
       timeout_(options.timeout_min, options.timeout_max),
       congestion_(options.window),
-      queue_(std::make_unique<std::array<Message, kQueueMessages>>()),
       unacknowledged_psn_(first_psn),
       next_psn_(first_psn),
       sent_end_psn_(first_psn),
@@ -41,14 +45,17 @@ bool Requester::has_room(std::uint32_t length) const noexcept {
   return posted_ - reported_ < kQueueMessages && queued_packets() + packets_of(length, mtu_) <= kQueuePackets;
 }
 
-void Requester::post(const Message& message) noexcept {
+bool Requester::post(const Message& message) noexcept {
   assert(has_room(message.length));
-  Message& queued = (*queue_)[posted_ % kQueueMessages];
+  if (!queue_.make_room(reported_, posted_)) return false;
+  Message& queued = queue_[posted_];
   queued = message;
   queued.first_psn = end_psn_;
   queued.packets = packets_of(message.length, mtu_);
   end_psn_ = wire::psn_add(end_psn_, queued.packets);
+  if (is_answered_with_data(message.kind)) ++unanswered_;
   ++posted_;
+  return true;
 }
 
 std::uint32_t Requester::in_flight() const noexcept {
@@ -56,20 +63,28 @@ std::uint32_t Requester::in_flight() const noexcept {
 }
 
 bool Requester::can_send(Nanoseconds now) const noexcept {
-  return has_unsent() && error_ == QpError::kNone && in_flight() < window() && now >= hold_until_ && congestion_.is_due(now);
+  if (!has_unsent() || error_ != QpError::kNone || in_flight() >= window() || now < hold_until_ || !congestion_.is_due(now)) return false;
+  return may_follow();
+}
+
+// Whether the next message need not wait for answers to those before it.
+bool Requester::may_follow() const noexcept {
+  if (unanswered_ == 0) return true;
+  const Message& next = message(cursor_message_);
+  if (is_answered_with_data(next.kind) && reads_in_flight_ >= kMostReads) return false;
+  return !next.fence || cursor_packet_ != 0 || reads_in_flight_ == 0;
 }
 
 Nanoseconds Requester::paced_until() const noexcept {
-  const bool waits = congestion_.next_send() != 0 && has_unsent() && error_ == QpError::kNone && in_flight() < window();
+  const bool waits = congestion_.next_send() != 0 && has_unsent() && error_ == QpError::kNone && in_flight() < window() && may_follow();
   return waits ? std::max(congestion_.next_send(), hold_until_) : kNever;
 }
 
 Requester::Packet Requester::take_packet(Nanoseconds now) noexcept {
   const Message& from = message(cursor_message_);
   Packet packet{.message = &from, .index = cursor_packet_, .offset = cursor_packet_ * mtu_, .bytes = 0, .psn = next_psn_, .ack_request = false};
-  packet.bytes = std::min(mtu_, from.length - packet.offset);
+  packet.bytes = std::min(from.kind == MessageKind::kRead ? (part_end(from, packet.index) - packet.index) * mtu_ : mtu_, from.length - packet.offset);
   const bool is_retransmission = next_psn_ != sent_end_psn_;
-  next_psn_ = wire::psn_add(next_psn_, 1);
   advance_cursor();
   if (is_retransmission) {
     counters_.retransmissions.add();
@@ -88,7 +103,12 @@ Requester::Packet Requester::take_packet(Nanoseconds now) noexcept {
 }
 
 void Requester::advance_cursor() noexcept {
-  if (++cursor_packet_ == message(cursor_message_).packets) {
+  const Message& current = message(cursor_message_);
+  const std::uint32_t end = current.kind == MessageKind::kRead ? part_end(current, cursor_packet_) : cursor_packet_ + 1;
+  if (is_answered_with_data(current.kind)) ++reads_in_flight_;
+  next_psn_ = wire::psn_add(next_psn_, end - cursor_packet_);
+  cursor_packet_ = end;
+  if (end == current.packets) {
     cursor_packet_ = 0;
     ++cursor_message_;
   }
@@ -105,14 +125,12 @@ void Requester::go_back(std::uint32_t psn) noexcept {
   cursor_message_ = acknowledged_;
   while (cursor_message_ != posted_) {
     const Message& candidate = message(cursor_message_);
-    const auto distance = static_cast<std::uint32_t>(wire::psn_distance(psn, candidate.first_psn));
-    if (distance < candidate.packets) {
-      cursor_packet_ = distance;
-      return;
-    }
+    cursor_packet_ = static_cast<std::uint32_t>(wire::psn_distance(psn, candidate.first_psn));
+    if (cursor_packet_ < candidate.packets) break;
     ++cursor_message_;
   }
-  cursor_packet_ = 0;
+  if (cursor_message_ == posted_) cursor_packet_ = 0;
+  count_reads_in_flight();
 }
 
 // Quickly up to where the last loss was met, then carefully.
@@ -182,10 +200,13 @@ void Requester::on_acknowledge(std::uint32_t psn, std::uint8_t syndrome, Nanosec
   if (wire::psn_distance(psn, unacknowledged_psn_) >= -1) silent_timeouts_ = 0;
   if (wire::is_ack(syndrome)) {
     counters_.acks_received.add();
-    acknowledge_before(wire::psn_add(psn, 1), now);
+    const std::uint32_t end = credible_end(wire::psn_add(psn, 1));
+    acknowledge_before(end, now);
+    if (wire::psn_distance(psn, end) >= 0) on_missing_answer(end, psn, now);
     return;
   }
   if (wire::psn_distance(psn, unacknowledged_psn_) < 0) return;
+  psn = credible_end(psn);
   if (wire::is_rnr_nak(syndrome)) {
     counters_.rnr_naks_received.add();
     acknowledge_before(psn, now);
@@ -198,16 +219,7 @@ void Requester::on_acknowledge(std::uint32_t psn, std::uint8_t syndrome, Nanosec
     case wire::kSyndromeNakSequence: {
       counters_.naks_received.add();
       acknowledge_before(psn, now);
-      // The receiver and a switch may both ask for the same packet, and more than once.
-      const Nanoseconds crossing = std::max(std::min(timeout_.smoothed(), 4 * timeout_.shortest()), 100 * kMicrosecond);
-      const bool asked_already = psn == gone_back_to_ && gone_back_at_ != 0 && now - gone_back_at_ < crossing;
-      if (wire::psn_distance(next_psn_, psn) <= 0 || asked_already) return;
-      before_timeout_.reset();
-      go_back(psn);
-      gone_back_to_ = psn;
-      gone_back_at_ = now;
-      shrink_burst(options_.window);
-      arm(now);
+      if (wire::psn_distance(next_psn_, psn) > 0 && !was_repeated_just_now(psn, now)) repeat_from(psn, now);
       return;
     }
     case wire::kSyndromeNakInvalidRequest:
@@ -222,6 +234,22 @@ void Requester::on_acknowledge(std::uint32_t psn, std::uint8_t syndrome, Nanosec
     default:
       counters_.bad_acks.add();
   }
+}
+
+// The receiver and a switch may both ask for the same packet, and more than once.
+bool Requester::was_repeated_just_now(std::uint32_t psn, Nanoseconds now) const noexcept {
+  const Nanoseconds crossing = std::max(std::min(timeout_.smoothed(), 4 * timeout_.shortest()), 100 * kMicrosecond);
+  return psn == gone_back_to_ && gone_back_at_ != 0 && now - gone_back_at_ < crossing;
+}
+
+void Requester::repeat_from(std::uint32_t psn, Nanoseconds now) noexcept {
+  before_timeout_.reset();
+  go_back(psn);
+  gone_back_to_ = psn;
+  gone_back_at_ = now;
+  latest_answer_ = psn;
+  shrink_burst(options_.window);
+  arm(now);
 }
 
 void Requester::on_timer(Nanoseconds now) noexcept {

@@ -1,17 +1,17 @@
-// requester.hpp: the sending half of a reliable connection: messages in order, PSNs, window, acknowledgements, going back, timer.
+// requester.hpp: the sending half of a reliable connection: messages in order, PSNs, window, acknowledgements, answers, going back, timer.
 // Used by Qp. Says which packet is to be sent next; what was acknowledged is taken by take_completed().
 // Does not build packets, look at addresses or call anybody back.
 #pragma once
 
 #include <array>
 #include <cstdint>
-#include <memory>
 #include <optional>
 
 #include "ucx_tl/engine/clock.hpp"
 #include "ucx_tl/engine/congestion.hpp"
 #include "ucx_tl/engine/counters.hpp"
 #include "ucx_tl/engine/message.hpp"
+#include "ucx_tl/engine/message_queue.hpp"
 #include "ucx_tl/engine/rtt.hpp"
 
 namespace ina::engine {
@@ -29,22 +29,29 @@ enum class QpError : std::uint8_t { kNone, kRetriesExhausted, kInvalidRequest, k
 class Requester {
  public:
   // Messages that were posted and not yet reported.
-  static constexpr std::uint32_t kQueueMessages = 256;
+  static constexpr std::uint32_t kQueueMessages = MessageQueue::kMost;
   // PSNs that are posted and not acknowledged: a quarter of the PSN space, so that comparisons are always unambiguous.
   static constexpr std::uint32_t kQueuePackets = 1u << 22;
+
+  // A READ is requested in parts of so many packets, each with a request of its own, so that the window holds for answers too. Parts begin at
+  // multiples of it, counted from the message's begin, and a repeated request ends where the first one did.
+  static constexpr std::uint32_t kReadPackets = 16;
+  // Requests for READs and atomics that are not answered yet: what a peer must be able to remember.
+  static constexpr std::uint32_t kMostReads = 16;
 
   Requester(const RequesterOptions&, std::uint32_t first_psn, Counters&);
 
   void set_mtu(std::uint32_t mtu) noexcept { mtu_ = mtu; }
   // False: not now.
   [[nodiscard]] bool has_room(std::uint32_t length) const noexcept;
-  void post(const Message&) noexcept;  // has_room(length) holds
+  // has_room(length) holds. False: memory is short, not now.
+  [[nodiscard]] bool post(const Message&) noexcept;
 
   struct Packet {
     const Message* message;
     std::uint32_t index;   // of the packet in its message
     std::uint32_t offset;  // of its payload
-    std::uint32_t bytes;
+    std::uint32_t bytes;   // of payload in this packet, or of payload that a READ request asks for
     std::uint32_t psn;
     bool ack_request;
   };
@@ -57,6 +64,8 @@ class Requester {
   void on_acknowledge(std::uint32_t psn, std::uint8_t syndrome, Nanoseconds now) noexcept;
   // The peer saw a congestion mark.
   void on_congestion(Nanoseconds now) noexcept { congestion_.on_notification(in_flight(), timeout_.smoothed(), now); }
+  // A response to a READ, or an atomic's.
+  void on_answer(const wire::Packet&, Nanoseconds now) noexcept;
   // To be called when deadline() has passed.
   void on_timer(Nanoseconds now) noexcept;
   // When on_timer() is wanted; kNever if nothing is waited for.
@@ -80,11 +89,20 @@ class Requester {
   [[nodiscard]] std::uint32_t in_flight() const noexcept;
   [[nodiscard]] QpError error() const noexcept { return error_; }
   [[nodiscard]] std::uint32_t silent_timeouts() const noexcept { return silent_timeouts_; }
+  [[nodiscard]] std::size_t queue_bytes() const noexcept { return queue_.bytes(); }
+  void release_queue() noexcept { queue_.release(); }  // is_idle() holds
 
  private:
-  [[nodiscard]] const Message& message(std::uint64_t number) const noexcept { return (*queue_)[number % kQueueMessages]; }
+  [[nodiscard]] const Message& message(std::uint64_t number) const noexcept { return queue_[number]; }
   [[nodiscard]] std::uint32_t queued_packets() const noexcept { return static_cast<std::uint32_t>(wire::psn_distance(end_psn_, unacknowledged_psn_)); }
+  [[nodiscard]] bool may_follow() const noexcept;
+  [[nodiscard]] std::uint32_t credible_end(std::uint32_t psn) const noexcept;
   void acknowledge_before(std::uint32_t psn, Nanoseconds now) noexcept;
+  void on_missing_answer(std::uint32_t psn, std::uint32_t later_psn, Nanoseconds now) noexcept;
+  void repeat_from(std::uint32_t psn, Nanoseconds now) noexcept;
+  [[nodiscard]] bool was_repeated_just_now(std::uint32_t psn, Nanoseconds now) const noexcept;
+  [[nodiscard]] bool is_expected(const Message&, const wire::Packet&) const noexcept;
+  void count_reads_in_flight() noexcept;
   void undo_timeout() noexcept;
   void go_back(std::uint32_t psn) noexcept;
   void advance_cursor() noexcept;
@@ -97,7 +115,7 @@ class Requester {
   Counters& counters_;
   RetransmissionTimeout timeout_;
   CongestionControl congestion_;
-  std::unique_ptr<std::array<Message, kQueueMessages>> queue_;
+  MessageQueue queue_;
   std::uint32_t mtu_ = kMinMtu;
   QpError error_ = QpError::kNone;
 
@@ -113,6 +131,9 @@ class Requester {
   std::uint32_t next_psn_;            // the next to be sent; before sent_end_psn_ after going back
   std::uint32_t sent_end_psn_;        // no PSN from here on was ever sent
   std::uint32_t end_psn_;             // of the next message to be posted
+
+  std::uint32_t unanswered_ = 0;      // READs and atomics that were posted and are not complete
+  std::uint32_t reads_in_flight_ = 0; // requests for parts of them
 
   std::uint32_t burst_;               // packets in flight that are allowed now, up to options_.window
   std::uint32_t burst_calm_;          // up to here the burst grows quickly
@@ -136,6 +157,7 @@ class Requester {
   Nanoseconds timed_since_ = 0;
   Nanoseconds gone_back_at_ = 0;
   std::uint32_t gone_back_to_ = 0;
+  std::uint32_t latest_answer_ = 0;   // that was ahead of what is missing, since then
 };
 
 }  // namespace ina::engine

@@ -1,6 +1,6 @@
 #include "ucx_tl/engine/responder.hpp"
 
-#include <bit>
+#include <algorithm>
 #include <cstring>
 
 namespace ina::engine {
@@ -16,18 +16,40 @@ constexpr Nanoseconds kAcknowledgeDelay = 30 * kMicrosecond;
 // Timer code of RNR NAKs: 0.64 ms, some turns of a progress loop.
 constexpr std::uint8_t kSyndromeNotReady = 0x20 | 12;
 
-bool is_write(Opcode opcode) noexcept {
-  return opcode == Opcode::kWriteFirst || opcode == Opcode::kWriteMiddle || opcode == Opcode::kWriteLast || opcode == Opcode::kWriteOnly;
-}
-bool is_send(Opcode opcode) noexcept {
-  return opcode == Opcode::kSendFirst || opcode == Opcode::kSendMiddle || opcode == Opcode::kSendLast || opcode == Opcode::kSendOnly;
-}
-bool begins(Opcode opcode) noexcept {
-  return opcode == Opcode::kWriteFirst || opcode == Opcode::kWriteOnly || opcode == Opcode::kSendFirst || opcode == Opcode::kSendOnly;
-}
-bool ends(Opcode opcode) noexcept {
-  return opcode == Opcode::kWriteLast || opcode == Opcode::kWriteOnly || opcode == Opcode::kSendLast || opcode == Opcode::kSendOnly;
-}
+// What an opcode asks for, and its place in a message. kNothing: no request that we know.
+enum class Request : std::uint8_t { kNothing, kSend, kWrite, kRead, kAtomic };
+struct Meaning {
+  Request request = Request::kNothing;
+  bool begins = false;
+  bool ends = false;
+  bool immediate = false;
+  bool invalidate = false;
+};
+
+constexpr auto kMeanings = [] {
+  std::array<Meaning, 0x20> meanings{};
+  const auto set = [&](Opcode opcode, Meaning meaning) { meanings[static_cast<std::size_t>(opcode)] = meaning; };
+  set(Opcode::kSendFirst, {.request = Request::kSend, .begins = true});
+  set(Opcode::kSendMiddle, {.request = Request::kSend});
+  set(Opcode::kSendLast, {.request = Request::kSend, .ends = true});
+  set(Opcode::kSendLastImmediate, {.request = Request::kSend, .ends = true, .immediate = true});
+  set(Opcode::kSendLastInvalidate, {.request = Request::kSend, .ends = true, .invalidate = true});
+  set(Opcode::kSendOnly, {.request = Request::kSend, .begins = true, .ends = true});
+  set(Opcode::kSendOnlyImmediate, {.request = Request::kSend, .begins = true, .ends = true, .immediate = true});
+  set(Opcode::kSendOnlyInvalidate, {.request = Request::kSend, .begins = true, .ends = true, .invalidate = true});
+  set(Opcode::kWriteFirst, {.request = Request::kWrite, .begins = true});
+  set(Opcode::kWriteMiddle, {.request = Request::kWrite});
+  set(Opcode::kWriteLast, {.request = Request::kWrite, .ends = true});
+  set(Opcode::kWriteLastImmediate, {.request = Request::kWrite, .ends = true, .immediate = true});
+  set(Opcode::kWriteOnly, {.request = Request::kWrite, .begins = true, .ends = true});
+  set(Opcode::kWriteOnlyImmediate, {.request = Request::kWrite, .begins = true, .ends = true, .immediate = true});
+  set(Opcode::kReadRequest, {.request = Request::kRead, .begins = true, .ends = true});
+  set(Opcode::kFetchAdd, {.request = Request::kAtomic, .begins = true, .ends = true});
+  set(Opcode::kCompareSwap, {.request = Request::kAtomic, .begins = true, .ends = true});
+  return meanings;
+}();
+
+const Meaning& meaning_of(Opcode opcode) noexcept { return kMeanings[static_cast<std::size_t>(opcode) % kMeanings.size()]; }
 
 // Readers poll the end of what they expect without a lock: it is stored last, after everything before it. The widest aligned word
 // at the end is stored in one piece.
@@ -69,11 +91,7 @@ void Responder::start(std::uint32_t expected_psn, std::uint32_t mtu) noexcept {
 
 void Responder::on_request(const wire::Packet& packet, Nanoseconds now) noexcept {
   const std::int32_t distance = wire::psn_distance(packet.bth.psn, expected_psn_);
-  if (distance < 0) {
-    counters_.duplicates.add();
-    acknowledge_now_ = true;
-    return;
-  }
+  if (distance < 0) return on_duplicate(packet);
   if (distance > 0) {
     counters_.gaps.add();
     if (fatal_syndrome_ == 0) report_gap(packet.bth.psn);
@@ -81,18 +99,12 @@ void Responder::on_request(const wire::Packet& packet, Nanoseconds now) noexcept
   }
   if (fatal_syndrome_ != 0) {  // the NAK was lost
     has_nak_ = true;
+    nak_syndrome_ = fatal_syndrome_;
+    refused_psn_ = fatal_psn_;
     return;
   }
   switch (execute(packet)) {
-    case Outcome::kExecuted:
-      expected_psn_ = wire::psn_add(expected_psn_, 1);
-      is_gap_reported_ = false;
-      // The packet that showed the gap was dropped: it is asked for unless it has come again.
-      if (nak_syndrome_ != wire::kSyndromeNakSequence || wire::psn_distance(expected_psn_, gap_psn_) > 0) has_nak_ = false;
-      if (ends(packet.bth.opcode)) msn_ = (msn_ + 1) & wire::kPsnMask;
-      if (unacknowledged_++ == 0) unacknowledged_since_ = now;
-      counters_.bytes_received.add(packet.payload.size());
-      return;
+    case Outcome::kExecuted: return on_executed(packet, now);
     case Outcome::kNotReady:
       has_nak_ = true;
       nak_syndrome_ = kSyndromeNotReady;
@@ -100,10 +112,52 @@ void Responder::on_request(const wire::Packet& packet, Nanoseconds now) noexcept
       return;
     case Outcome::kInvalid:
       counters_.invalid_requests.add();
-      return refuse(wire::kSyndromeNakInvalidRequest);
+      return refuse(wire::kSyndromeNakInvalidRequest, expected_psn_);
     case Outcome::kAccess:
       counters_.access_errors.add();
-      return refuse(wire::kSyndromeNakRemoteAccess);
+      return refuse(wire::kSyndromeNakRemoteAccess, expected_psn_);
+  }
+}
+
+void Responder::on_executed(const wire::Packet& packet, Nanoseconds now) noexcept {
+  const Meaning& meaning = meaning_of(packet.bth.opcode);
+  expected_psn_ = wire::psn_add(expected_psn_, meaning.request == Request::kRead ? packets_of(packet.reth.dma_length) : 1);
+  is_gap_reported_ = false;
+  // The packet that showed the gap was dropped: it is asked for unless it has come again.
+  if (nak_syndrome_ != wire::kSyndromeNakSequence || wire::psn_distance(expected_psn_, gap_psn_) > 0) has_nak_ = false;
+  if (meaning.ends) msn_ = (msn_ + 1) & wire::kPsnMask;
+  if (meaning.immediate) counters_.immediates.add();
+  counters_.bytes_received.add(packet.payload.size());
+  if (meaning.request == Request::kRead || meaning.request == Request::kAtomic) {
+    unacknowledged_ = 0;  // the answer acknowledges what was before it
+  } else if (unacknowledged_++ == 0) {
+    unacknowledged_since_ = now;
+  }
+}
+
+// READs are executed again, which changes nothing; atomics are answered as the first time; all else is acknowledged again.
+void Responder::on_duplicate(const wire::Packet& packet) noexcept {
+  counters_.duplicates.add();
+  Answer answer{.is_repetition = true, .psn = packet.bth.psn};
+  switch (meaning_of(packet.bth.opcode).request) {
+    case Request::kRead:
+      if (packet.reth.dma_length > kMaxMessageBytes) return;
+      answer.packets = packets_of(packet.reth.dma_length);
+      // It repeats what was asked for, or the end of it: what goes beyond is something else.
+      if (wire::psn_distance(wire::psn_add(answer.psn, answer.packets), expected_psn_) > 0) return;
+      answer.bytes = packet.reth.dma_length;
+      answer.rkey = packet.reth.rkey;
+      answer.address = packet.reth.address;
+      return answers_.repeat(answer);
+    case Request::kAtomic:
+      for (std::uint32_t i = 0; i < executed_atomics_.size() && i < executed_atomic_count_; ++i) {
+        if (executed_atomics_[i].psn != packet.bth.psn) continue;
+        answer.kind = Answer::Kind::kAtomic;
+        answer.original = executed_atomics_[i].original;
+        return answers_.repeat(answer);
+      }
+      return;
+    default: acknowledge_now_ = true;
   }
 }
 
@@ -121,28 +175,63 @@ void Responder::report_gap(std::uint32_t psn) noexcept {
   nak_syndrome_ = wire::kSyndromeNakSequence;
 }
 
-void Responder::refuse(std::uint8_t syndrome) noexcept {
-  fatal_syndrome_ = syndrome;
-  nak_syndrome_ = syndrome;
+void Responder::refuse(std::uint8_t syndrome, std::uint32_t psn) noexcept {
+  fatal_syndrome_ = nak_syndrome_ = syndrome;
+  fatal_psn_ = refused_psn_ = psn;
   has_nak_ = true;
 }
 
 // First, Middle, Last and Only in the right order, with the payload that each has by its nature.
 bool Responder::fits_sequence(const wire::Packet& packet) const noexcept {
-  const Opcode opcode = packet.bth.opcode;
-  if (!is_write(opcode) && !is_send(opcode)) return false;
-  const InMessage kind = is_write(opcode) ? InMessage::kWrite : InMessage::kSend;
-  if (begins(opcode) ? in_message_ != InMessage::kNothing : in_message_ != kind) return false;
+  const Meaning& meaning = meaning_of(packet.bth.opcode);
+  if (meaning.request == Request::kNothing) return false;
+  const InMessage kind = meaning.request == Request::kWrite ? InMessage::kWrite : InMessage::kSend;
+  if (meaning.begins ? in_message_ != InMessage::kNothing : in_message_ != kind) return false;
   const std::size_t bytes = packet.payload.size();
-  if (!ends(opcode)) return bytes == mtu_;
+  if (!meaning.ends) return bytes == mtu_;
   if (bytes > mtu_) return false;
-  return begins(opcode) || bytes != 0;
+  return meaning.begins || bytes != 0;
 }
 
 Responder::Outcome Responder::execute(const wire::Packet& packet) noexcept {
   if (!fits_sequence(packet)) return Outcome::kInvalid;
-  const Opcode opcode = packet.bth.opcode;
-  return is_write(opcode) ? execute_write(packet, begins(opcode), ends(opcode)) : execute_send(packet, begins(opcode), ends(opcode));
+  const Meaning& meaning = meaning_of(packet.bth.opcode);
+  switch (meaning.request) {
+    case Request::kWrite: return execute_write(packet, meaning.begins, meaning.ends);
+    case Request::kSend: break;
+    case Request::kRead: return execute_read(packet);
+    case Request::kAtomic: return execute_atomic(packet);
+    case Request::kNothing: return Outcome::kInvalid;
+  }
+  if (meaning.invalidate && !memory_.may_invalidate(packet.invalidate_rkey)) return Outcome::kAccess;
+  const Outcome outcome = execute_send(packet, meaning.begins, meaning.ends);
+  if (meaning.invalidate && outcome == Outcome::kExecuted) memory_.invalidate(packet.invalidate_rkey);
+  return outcome;
+}
+
+Responder::Outcome Responder::execute_read(const wire::Packet& packet) noexcept {
+  const wire::Reth& reth = packet.reth;
+  if (reth.dma_length > kMaxMessageBytes) return Outcome::kInvalid;
+  if (reth.dma_length != 0 && memory_.find(reth.rkey, reth.address, reth.dma_length) == nullptr) return Outcome::kAccess;
+  const bool is_queued = answers_.add({.psn = packet.bth.psn, .packets = packets_of(reth.dma_length), .bytes = reth.dma_length, .rkey = reth.rkey, .address = reth.address});
+  return is_queued ? Outcome::kExecuted : Outcome::kInvalid;
+}
+
+Responder::Outcome Responder::execute_atomic(const wire::Packet& packet) noexcept {
+  const wire::AtomicEth& request = packet.atomic_eth;
+  if (request.address % sizeof(std::uint64_t) != 0 || !answers_.has_room()) return Outcome::kInvalid;
+  std::byte* const at = memory_.find(request.rkey, request.address, sizeof(std::uint64_t));
+  if (at == nullptr) return Outcome::kAccess;
+  auto* const word = reinterpret_cast<std::uint64_t*>(at);
+  std::uint64_t original;
+  if (packet.bth.opcode == Opcode::kFetchAdd) {
+    original = __atomic_fetch_add(word, request.swap_or_add, __ATOMIC_ACQ_REL);
+  } else {
+    original = request.compare;  // on a mismatch it becomes what was there
+    (void)__atomic_compare_exchange_n(word, &original, request.swap_or_add, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+  }
+  executed_atomics_[executed_atomic_count_++ % executed_atomics_.size()] = {.psn = packet.bth.psn, .original = original};
+  return answers_.add({.kind = Answer::Kind::kAtomic, .psn = packet.bth.psn, .original = original}) ? Outcome::kExecuted : Outcome::kInvalid;
 }
 
 Responder::Outcome Responder::execute_write(const wire::Packet& packet, bool first, bool last) noexcept {
@@ -185,16 +274,20 @@ Responder::Outcome Responder::execute_send(const wire::Packet& packet, bool firs
 }
 
 Nanoseconds Responder::response_deadline() const noexcept {
-  if (has_nak_ || acknowledge_now_ || unacknowledged_ >= kAcknowledgeEvery) return 0;
+  if (!answers_.is_empty() || has_nak_ || acknowledge_now_ || unacknowledged_ >= kAcknowledgeEvery) return 0;
   return unacknowledged_ == 0 ? kNever : unacknowledged_since_ + kAcknowledgeDelay;
 }
 
 std::optional<Responder::Response> Responder::take_response() noexcept {
+  while (!answers_.is_empty()) {
+    if (const auto answer = take_answer()) return answer;
+  }
   if (!has_response()) return std::nullopt;
-  Response response{.syndrome = wire::kSyndromeAck, .psn = wire::psn_add(expected_psn_, wire::kPsnMask), .msn = msn_};
+  Response response{.psn = wire::psn_add(expected_psn_, wire::kPsnMask), .msn = msn_};
   if (has_nak_) {  // acknowledges everything before it as well
+    const bool refuses = nak_syndrome_ == wire::kSyndromeNakInvalidRequest || nak_syndrome_ == wire::kSyndromeNakRemoteAccess;
     response.syndrome = nak_syndrome_;
-    response.psn = expected_psn_;
+    response.psn = refuses ? refused_psn_ : expected_psn_;
     (nak_syndrome_ == wire::kSyndromeNakSequence ? counters_.naks_sent : counters_.rnr_naks_sent).add(fatal_syndrome_ == 0 ? 1 : 0);
   } else {
     counters_.acks_sent.add();
@@ -205,10 +298,49 @@ std::optional<Responder::Response> Responder::take_response() noexcept {
   return response;
 }
 
+// The next packet of the oldest answer; nullopt: it is refused, since its memory is not there any more.
+std::optional<Responder::Response> Responder::take_answer() noexcept {
+  const Answer& front = answers_.front();
+  Response response{.psn = front.psn, .msn = msn_, .answer = front};
+  if (front.kind == Answer::Kind::kAtomic) {
+    response.opcode = Opcode::kAtomicAcknowledge;
+  } else {
+    response.answer.bytes = std::min(front.bytes, mtu_);
+    // All that is left is checked for each packet: memory may be deregistered in between.
+    if (front.bytes != 0 && (response.payload = memory_.find(front.rkey, front.address, front.bytes)) == nullptr) {
+      refuse_answer();
+      return std::nullopt;
+    }
+    if (front.packets == 1) {
+      response.opcode = front.is_first ? Opcode::kReadResponseOnly : Opcode::kReadResponseLast;
+    } else {
+      response.opcode = front.is_first ? Opcode::kReadResponseFirst : Opcode::kReadResponseMiddle;
+    }
+  }
+  answers_.advance(response.answer.bytes);
+  return response;
+}
+
+void Responder::refuse_answer() noexcept {
+  const Answer& front = answers_.front();
+  counters_.access_errors.add();
+  if (!front.is_repetition) {
+    refuse(wire::kSyndromeNakRemoteAccess, front.psn);
+    return answers_.clear();
+  }
+  // The peer may have had it long ago, and then knows what to think of this.
+  has_nak_ = true;
+  nak_syndrome_ = wire::kSyndromeNakRemoteAccess;
+  refused_psn_ = front.psn;
+  answers_.remove_front();
+}
+
 void Responder::untake(const Response& response) noexcept {
-  if (response.syndrome == wire::kSyndromeAck) {
+  if (response.opcode != Opcode::kAcknowledge) {
+    answers_.give_back(response.answer, response.opcode != Opcode::kReadResponseFirst && response.opcode != Opcode::kReadResponseMiddle);
+  } else if (response.syndrome == wire::kSyndromeAck) {
     acknowledge_now_ = true;
-  } else if (response.psn == expected_psn_) {
+  } else if (response.psn == expected_psn_ || response.psn == refused_psn_) {
     has_nak_ = true;
   }
 }

@@ -1,6 +1,7 @@
 # test/engine: the RoCEv2 engine of the transport, and the transport through UCX's public interface.
 if HAVE_GTEST
 INA_ENGINE_TESTS = \
+	test/engine/connect_test \
 	test/engine/congestion_test \
 	test/engine/deadline_heap_test \
 	test/engine/engine_model_test \
@@ -21,6 +22,8 @@ test_engine_congestion_test_SOURCES = test/engine/congestion_test.cpp test/engin
 test_engine_congestion_test_LDADD = $(INA_ENGINE_TEST_LDADD)
 test_engine_deadline_heap_test_SOURCES = test/engine/deadline_heap_test.cpp
 test_engine_deadline_heap_test_LDADD = $(INA_ENGINE_TEST_LDADD)
+test_engine_connect_test_SOURCES = test/engine/connect_test.cpp test/engine/test_network.hpp
+test_engine_connect_test_LDADD = $(INA_ENGINE_TEST_LDADD)
 test_engine_engine_model_test_SOURCES = test/engine/engine_model_test.cpp test/engine/test_network.hpp
 test_engine_engine_model_test_LDADD = $(INA_ENGINE_TEST_LDADD)
 test_engine_engine_test_SOURCES = test/engine/engine_test.cpp test/engine/test_network.hpp

@@ -101,6 +101,7 @@ class Engine {
   [[nodiscard]] const Counters& counters() const noexcept { return counters_; }
   [[nodiscard]] const RelayClient* relay() const noexcept { return relay_ ? &relay_->client : nullptr; }
   [[nodiscard]] std::uint64_t progress_calls() const noexcept { return progress_calls_; }
+  [[nodiscard]] std::size_t qp_count() const noexcept { return live_.size(); }  // passive ones of connections in band included
   [[nodiscard]] bool has_events() const noexcept;
   void count_bad_message() noexcept { counters_.bad_messages.add(); }
 

@@ -3,14 +3,18 @@ if HAVE_GTEST
 INA_ENGINE_TESTS = \
 	test/engine/connect_test \
 	test/engine/congestion_test \
+	test/engine/answer_queue_test \
 	test/engine/deadline_heap_test \
+	test/engine/engine_memory_test \
 	test/engine/engine_model_test \
 	test/engine/engine_test \
 	test/engine/engine_thread_test \
 	test/engine/memory_table_test \
 	test/engine/next_hop_test \
 	test/engine/relay_client_test \
+	test/engine/requester_answer_test \
 	test/engine/requester_test \
+	test/engine/responder_answer_test \
 	test/engine/responder_test \
 	test/engine/udp_socket_test \
 	test/engine/xdp_program_test
@@ -20,6 +24,8 @@ INA_ENGINE_TEST_LDADD = ucx_tl/engine/libinaengine.la $(GTEST_LIBS) -lgtest_main
 
 test_engine_congestion_test_SOURCES = test/engine/congestion_test.cpp test/engine/raw_peer.hpp test/engine/test_network.hpp
 test_engine_congestion_test_LDADD = $(INA_ENGINE_TEST_LDADD)
+test_engine_answer_queue_test_SOURCES = test/engine/answer_queue_test.cpp
+test_engine_answer_queue_test_LDADD = $(INA_ENGINE_TEST_LDADD)
 test_engine_deadline_heap_test_SOURCES = test/engine/deadline_heap_test.cpp
 test_engine_deadline_heap_test_LDADD = $(INA_ENGINE_TEST_LDADD)
 test_engine_connect_test_SOURCES = test/engine/connect_test.cpp test/engine/test_network.hpp
@@ -36,6 +42,12 @@ test_engine_next_hop_test_SOURCES = test/engine/next_hop_test.cpp
 test_engine_next_hop_test_LDADD = $(INA_ENGINE_TEST_LDADD)
 test_engine_relay_client_test_SOURCES = test/engine/relay_client_test.cpp test/engine/test_network.hpp
 test_engine_relay_client_test_LDADD = $(INA_ENGINE_TEST_LDADD)
+test_engine_engine_memory_test_SOURCES = test/engine/engine_memory_test.cpp test/engine/test_network.hpp
+test_engine_engine_memory_test_LDADD = $(INA_ENGINE_TEST_LDADD)
+test_engine_requester_answer_test_SOURCES = test/engine/requester_answer_test.cpp test/engine/raw_peer.hpp test/engine/test_network.hpp
+test_engine_requester_answer_test_LDADD = $(INA_ENGINE_TEST_LDADD)
+test_engine_responder_answer_test_SOURCES = test/engine/responder_answer_test.cpp test/engine/raw_peer.hpp test/engine/test_network.hpp
+test_engine_responder_answer_test_LDADD = $(INA_ENGINE_TEST_LDADD)
 test_engine_requester_test_SOURCES = test/engine/requester_test.cpp test/engine/raw_peer.hpp test/engine/test_network.hpp
 test_engine_requester_test_LDADD = $(INA_ENGINE_TEST_LDADD)
 test_engine_responder_test_SOURCES = test/engine/responder_test.cpp test/engine/raw_peer.hpp test/engine/test_network.hpp

@@ -55,6 +55,15 @@ class RawPeer {
     packet.aeth.syndrome = syndrome;
     deliver(encode(packet));
   }
+  // A response to a READ, or an atomic's with the value that was there.
+  void respond(wire::Opcode opcode, std::uint32_t psn, std::span<const std::byte> payload, std::uint64_t original = 0) {
+    wire::Packet packet{};
+    packet.bth.opcode = opcode;
+    packet.bth.psn = psn & wire::kPsnMask;
+    packet.aeth.syndrome = wire::kSyndromeAck;
+    packet.atomic_original = original;
+    deliver(encode(packet, payload));
+  }
   wire::Reth reth(std::size_t offset, std::size_t bytes) const {
     return {.address = reinterpret_cast<std::uintptr_t>(host.area.data()) + offset, .rkey = host.rkey, .dma_length = static_cast<std::uint32_t>(bytes)};
   }

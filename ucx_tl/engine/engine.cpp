@@ -390,9 +390,10 @@ bool Engine::send_batch() noexcept {
   return all_taken;
 }
 
-// Acknowledgements. Who has answers to send is listed for sending.
+// Acknowledgements, also those that may wait. Who has answers to send first is listed for sending.
 void Engine::flush_responses(Nanoseconds now) noexcept {
   for (Qp* qp : responding_) {
+    qp->responder.acknowledge_without_delay();
     if (qp->responder.is_answering() || !add_response(*qp)) continue;
     if (!batch_.is_full() || send_batch()) continue;
     return list_again_what_was_given_back(now);

@@ -56,6 +56,8 @@ class Responder {
   [[nodiscard]] bool has_response() const noexcept { return !answers_.is_empty() || has_nak_ || acknowledge_now_ || unacknowledged_ != 0; }
   // When it has to be sent at the latest; 0: now.
   [[nodiscard]] Nanoseconds response_deadline() const noexcept;
+  // What would have to be acknowledged later is due at once.
+  void acknowledge_without_delay() noexcept { acknowledge_now_ = acknowledge_now_ || unacknowledged_ != 0; }
   // Answers come before acknowledgements, which are of something later. If is_answering(), the memory table is held (shared) by the caller from here
   // until the packet is gone.
   [[nodiscard]] std::optional<Response> take_response() noexcept;

@@ -15,6 +15,7 @@ ucx_tl_libuct_ina_la_SOURCES = \
 	ucx_tl/uct_ina_ep_get.cpp \
 	ucx_tl/uct_ina_ep_pending.cpp \
 	ucx_tl/uct_ina_ep_put.cpp \
+	ucx_tl/uct_ina_fork.h ucx_tl/uct_ina_fork.cpp \
 	ucx_tl/uct_ina_iface.cpp \
 	ucx_tl/uct_ina_interface.cpp \
 	ucx_tl/uct_ina_md.cpp

@@ -16,6 +16,7 @@
 #include "ucx_tl/engine/udp_socket.hpp"
 #include "ucx_tl/engine/wakeup.hpp"
 #include "ucx_tl/engine/xdp_io.hpp"
+#include "ucx_tl/uct_ina_fork.h"
 
 struct uct_ina_md_t {
   uct_md_t super;
@@ -114,12 +115,11 @@ ucs_status_t guarded(const Function& function, ucs_log_level_t failure_level = U
   }
 }
 
-// Keeps the asynchronous timer (and other threads that progress) out while it lives.
+// Keeps the asynchronous timer (and other threads that progress) out while it lives. In a child that has inherited the interface nobody
+// runs whom it could keep out, and who held the lock at fork() does not give it back.
 class AsyncBlock {
  public:
-  explicit AsyncBlock(const uct_ina_iface_t* iface) noexcept : async_(iface->super.worker->async) {
-    if (async_ != nullptr) UCS_ASYNC_BLOCK(async_);
-  }
+  explicit AsyncBlock(const uct_ina_iface_t* iface) noexcept;
   ~AsyncBlock() {
     if (async_ != nullptr) UCS_ASYNC_UNBLOCK(async_);
   }
@@ -144,7 +144,10 @@ class Interface final : public engine::EventSink {
   Interface(const Interface&) = delete;
   Interface& operator=(const Interface&) = delete;
 
-  [[nodiscard]] engine::Engine& engine() noexcept { return *engine_; }
+  [[nodiscard]] engine::Engine& engine() noexcept {
+    if (is_inherited()) [[unlikely]] engine_->mute();
+    return *engine_;
+  }
   [[nodiscard]] const engine::Engine& engine() const noexcept { return *engine_; }
   [[nodiscard]] const std::string& device() const noexcept { return device_; }
   [[nodiscard]] bool is_loopback() const noexcept { return is_loopback_; }
@@ -154,6 +157,9 @@ class Interface final : public engine::EventSink {
   [[nodiscard]] bool is_reachable(const PeerAddress&) const noexcept;
   // Endpoints that were connected by uct_ep_connect_to_ep() notice by themselves that their peer is gone.
   [[nodiscard]] bool has_keepalive() const noexcept { return engine_->options().keepalive_endpoints != 0; }
+
+  // This process is a child of the one that opened the interface: nothing is sent or received, and no callback is called.
+  [[nodiscard]] bool is_inherited() const noexcept { return fork_generation() != fork_generation_; }
 
   unsigned progress() noexcept;
   // For users that sleep. Throws Error.
@@ -198,6 +204,7 @@ class Interface final : public engine::EventSink {
   [[nodiscard]] bool can_dispatch() noexcept;
 
   uct_ina_iface_t* owner_;
+  unsigned fork_generation_;
   std::string device_;
   bool is_loopback_ = false;
   engine::SteadyClock clock_;
@@ -215,6 +222,11 @@ class Interface final : public engine::EventSink {
   int timer_id_ = -1;
   std::uint64_t progress_calls_at_tick_ = 0;
 };
+
+inline AsyncBlock::AsyncBlock(const uct_ina_iface_t* iface) noexcept
+    : async_(iface->impl != nullptr && iface->impl->is_inherited() ? nullptr : iface->super.worker->async) {
+  if (async_ != nullptr) UCS_ASYNC_BLOCK(async_);
+}
 
 // Totals over all interfaces of the process, open and closed.
 void register_counters(const engine::Counters*);

@@ -8,6 +8,7 @@ namespace ina::uct {
 
 ucs_status_t check_resources(uct_ina_ep_t* ep, std::uint32_t length) noexcept {
   if (ep->qp->has_failed()) return to_status(ep->qp->error());
+  if (iface_of(ep)->impl->is_inherited()) [[unlikely]] return UCS_ERR_UNREACHABLE;
   if (!ep->qp->is_connected()) return ep->qp->is_connecting() ? UCS_ERR_NO_RESOURCE : UCS_ERR_NOT_CONNECTED;
   if (!ucs_queue_is_empty(&ep->pending) && !ep->is_dispatching) return UCS_ERR_NO_RESOURCE;
   return engine_of(ep).can_post(*ep->qp, length) ? UCS_OK : UCS_ERR_NO_RESOURCE;
@@ -78,6 +79,9 @@ static UCS_CLASS_INIT_FUNC(uct_ina_ep_t, const uct_ep_params_t* params) {
   self->fences = iface->impl->fences();
   const AsyncBlock block(iface);
   return guarded([&] {
+    if (iface->impl->is_inherited()) {
+      throw ina::engine::Error(ina::engine::Failure::kUnreachable, "an interface cannot be used in a child of the process that opened it");
+    }
     ina::engine::Engine& engine = iface->impl->engine();
     const auto destroy = [&engine](ina::engine::Qp* qp) { engine.destroy_qp(qp); };
     std::unique_ptr<ina::engine::Qp, decltype(destroy)> qp(engine.create_qp(), destroy);

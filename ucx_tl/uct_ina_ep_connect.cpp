@@ -76,6 +76,7 @@ ucs_status_t ep_check(uct_ep_h tl_ep, unsigned flags, uct_completion_t* comp) {
   UCT_CHECK_PARAM(flags == 0, "ep_check has no flags");
   const AsyncBlock block(iface_of(ep));
   if (ep->qp->has_failed()) return to_status(ep->qp->error());
+  if (iface_of(ep)->impl->is_inherited()) return UCS_ERR_UNREACHABLE;
   if (!ep->qp->is_connected() && !ep->qp->is_connecting()) return UCS_ERR_NOT_CONNECTED;
   const bool is_asked = ep->qp->is_connecting() || !ep->qp->requester.is_idle();
   if (!is_asked && engine_of(ep).probe(*ep->qp, comp) != engine::PostStatus::kPosted) return UCS_ERR_NO_RESOURCE;

@@ -99,7 +99,8 @@ ucs_status_t to_status(engine::Failure failure) noexcept {
   return UCS_ERR_IO_ERROR;
 }
 
-Interface::Interface(uct_ina_iface_t* owner, const std::string& device, const uct_ina_iface_config_t& config) : owner_(owner), device_(device) {
+Interface::Interface(uct_ina_iface_t* owner, const std::string& device, const uct_ina_iface_config_t& config)
+    : owner_(owner), fork_generation_(watch_forks()), device_(device) {
   ucs_list_head_init(&waiting_);
   const engine::Netdev netdev = find_netdev(device);
   is_loopback_ = netdev.is_loopback;
@@ -153,7 +154,11 @@ void Interface::choose_io(IoChoice choice) {
 }
 
 Interface::~Interface() {
-  stop_timer();
+  if (is_inherited()) {
+    engine_->mute();
+  } else {
+    stop_timer();
+  }
   log_counters();
   unregister_counters(&engine_->counters());
 }
@@ -205,6 +210,7 @@ bool Interface::is_reachable(const PeerAddress& peer) const noexcept {
 }
 
 unsigned Interface::progress() noexcept {
+  if (is_inherited()) [[unlikely]] return 0;
   unsigned events = engine_->progress();
   events += engine_->report(*this);
   if (!flushes_.empty()) events += complete_flushes();
@@ -218,6 +224,7 @@ int Interface::event_descriptor() {
 }
 
 bool Interface::arm() noexcept {
+  if (is_inherited()) return true;
   if (wakeup_ != nullptr) wakeup_->clear();
   if (!engine_->prepare_to_wait()) return false;
   return !can_dispatch() && std::none_of(flushes_.begin(), flushes_.end(), [](const Flush& flush) { return flush.is_due(); });
@@ -260,6 +267,7 @@ void Interface::stop_timer() noexcept {
 // Runs with the asynchronous context blocked, in its thread or in a signal handler.
 void Interface::on_timer(int, ucs_event_set_types_t, void* self) noexcept {
   auto* const interface = static_cast<Interface*>(self);
+  if (interface->is_inherited()) return;
   const std::uint64_t calls = interface->engine_->progress_calls();
   const bool is_progressed = calls != interface->progress_calls_at_tick_;
   interface->progress_calls_at_tick_ = calls;

@@ -61,7 +61,12 @@ if HAVE_UCX_SOURCE
 check_PROGRAMS += test/engine/uct_ina_test
 TESTS += test/engine/uct_ina_test
 test_engine_uct_ina_test_SOURCES = test/engine/uct_ina_fixture.hpp test/engine/uct_ina_test.cpp \
-	test/engine/uct_ina_event_test.cpp test/engine/uct_ina_flow_test.cpp test/engine/uct_ina_operations_test.cpp
+	test/engine/uct_ina_connect_test.cpp test/engine/uct_ina_event_test.cpp test/engine/uct_ina_flow_test.cpp test/engine/uct_ina_operations_test.cpp
+check_PROGRAMS += test/engine/uct_ina_process_test
+TESTS += test/engine/uct_ina_process_test
+test_engine_uct_ina_process_test_SOURCES = test/engine/uct_ina_fixture.hpp test/engine/uct_ina_process_test.cpp
+test_engine_uct_ina_process_test_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CFLAGS)
+test_engine_uct_ina_process_test_LDADD = ucx_tl/libuct_ina.la $(UCX_LIBS) $(GTEST_LIBS) -lgtest_main
 test_engine_uct_ina_test_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CFLAGS)
 test_engine_uct_ina_test_LDADD = ucx_tl/libuct_ina.la $(UCX_LIBS) $(GTEST_LIBS) -lgtest_main -lpthread
 endif

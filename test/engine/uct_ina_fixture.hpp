@@ -114,6 +114,25 @@ class Endpoint {
     params.iface = owner.iface;
     EXPECT_EQ(uct_ep_create(&params, &ep), UCS_OK);
   }
+  // Connected in band to that interface.
+  Endpoint(const Iface& owner, const Iface& peer) : iface(owner) {
+    const std::vector<char> device = device_address(peer);
+    const std::vector<char> address = iface_address(peer);
+    EXPECT_TRUE(uct_iface_is_reachable(owner.iface, reinterpret_cast<const uct_device_addr_t*>(device.data()), reinterpret_cast<const uct_iface_addr_t*>(address.data())));
+    status = create(device, address);
+    EXPECT_EQ(status, UCS_OK);
+  }
+  Endpoint(const Iface& owner, const std::vector<char>& device, const std::vector<char>& address) : iface(owner) { status = create(device, address); }
+  static std::vector<char> device_address(const Iface& of) {
+    std::vector<char> address(of.attr.device_addr_len);
+    EXPECT_EQ(uct_iface_get_device_address(of.iface, reinterpret_cast<uct_device_addr_t*>(address.data())), UCS_OK);
+    return address;
+  }
+  static std::vector<char> iface_address(const Iface& of) {
+    std::vector<char> address(of.attr.iface_addr_len);
+    EXPECT_EQ(uct_iface_get_address(of.iface, reinterpret_cast<uct_iface_addr_t*>(address.data())), UCS_OK);
+    return address;
+  }
   ~Endpoint() {
     if (ep != nullptr) uct_ep_destroy(ep);
   }
@@ -133,6 +152,17 @@ class Endpoint {
   }
   const Iface& iface;
   uct_ep_h ep = nullptr;
+  ucs_status_t status = UCS_OK;
+
+ private:
+  ucs_status_t create(const std::vector<char>& device, const std::vector<char>& address) {
+    uct_ep_params_t params{};
+    params.field_mask = UCT_EP_PARAM_FIELD_IFACE | UCT_EP_PARAM_FIELD_DEV_ADDR | UCT_EP_PARAM_FIELD_IFACE_ADDR;
+    params.iface = iface.iface;
+    params.dev_addr = reinterpret_cast<const uct_device_addr_t*>(device.data());
+    params.iface_addr = reinterpret_cast<const uct_iface_addr_t*>(address.data());
+    return uct_ep_create(&params, &ep);
+  }
 };
 
 class Memory {

@@ -46,6 +46,14 @@ bool is_answer(wire::Opcode opcode) noexcept {
 // Requests and what answers a READ: acknowledgements are small, and slowing their sender down would help nobody.
 bool carries_data(wire::Opcode opcode) noexcept { return opcode != wire::Opcode::kAcknowledge && opcode != wire::Opcode::kAtomicAcknowledge; }
 
+// A wire that is cut at both ends.
+class NoIo final : public PacketIo {
+ public:
+  [[nodiscard]] SendResult send(std::span<const OutgoingPacket> packets) noexcept override { return {.taken = packets.size(), .refused = packets.size(), .system_calls = 0}; }
+  [[nodiscard]] std::span<const IncomingPacket> receive() noexcept override { return {}; }
+  [[nodiscard]] int descriptor() const noexcept override { return -1; }
+};
+
 }  // namespace
 
 Engine::Engine(const EngineOptions& options, PacketIo& io, Clock& clock, MemoryTable& memory)
@@ -91,12 +99,17 @@ void Engine::open_relay(Nanoseconds give_up_after) {
     if (now >= end) throw Error(Failure::kUnreachable, "relay " + where + " does not answer");
     send_relay_message(now);
     const Nanoseconds wake = std::min(relay_->client.deadline(), end);
-    pollfd ready{.fd = io_.descriptor(), .events = POLLIN, .revents = 0};
+    pollfd ready{.fd = io_.get().descriptor(), .events = POLLIN, .revents = 0};
     if (wake > now) (void)poll(&ready, 1, static_cast<int>((wake - now) / kMillisecond + 1));
     pace_.poll_now();
     receive(clock_.now());
   }
   qpn_base_ = std::uint32_t{relay_->client.block()} << wire::kQpnBlockBits;
+}
+
+void Engine::mute() noexcept {
+  static NoIo nothing;
+  io_ = nothing;
 }
 
 Qp* Engine::create_qp() {
@@ -205,7 +218,7 @@ unsigned Engine::progress() noexcept {
   check_timers(now);
   serve_connections(now, true);
   transmit(now);
-  if (!io_.is_receive_cheap() && !pace_.is_due(now)) return 0;
+  if (!io_.get().is_receive_cheap() && !pace_.is_due(now)) return 0;
   const unsigned received = receive(now);
   serve_connections(now, true);
   transmit(now);
@@ -403,7 +416,7 @@ void Engine::flush_responses(Nanoseconds now) noexcept {
 
 unsigned Engine::receive(Nanoseconds now) noexcept {
   const std::uint64_t in_flight_before = in_flight_;
-  const auto packets = io_.receive();
+  const auto packets = io_.get().receive();
   counters_.receive_calls.add();
   counters_.packets_received.add(packets.size());
   if (packets.empty()) {

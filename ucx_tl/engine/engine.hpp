@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -63,6 +64,9 @@ class Engine {
 
   // With a relay: registers, waiting on the PacketIo's descriptor. Throws Error.
   void open_relay(Nanoseconds give_up_after);
+
+  // From now on nothing is sent or received: the PacketIo is another process's.
+  void mute() noexcept;
 
   // nullptr: no number is left.
   [[nodiscard]] Qp* create_qp();
@@ -148,7 +152,7 @@ class Engine {
   void probe_idle(Nanoseconds now) noexcept;
 
   EngineOptions options_;
-  PacketIo& io_;
+  std::reference_wrapper<PacketIo> io_;
   Clock& clock_;
   MemoryTable& memory_;
   Counters counters_;

@@ -122,7 +122,7 @@ void Engine::send_connect_messages() noexcept {
     const iovec piece{.iov_base = const_cast<std::byte*>(bytes.data()), .iov_len = bytes.size()};
     const OutgoingPacket packet{.to = &destination, .pieces = &piece, .piece_count = 1};
     // One that is not taken is lost, as on a wire: whoever wants to know asks again.
-    const SendResult result = io_.send({&packet, 1});
+    const SendResult result = io_.get().send({&packet, 1});
     counters_.send_calls.add(result.system_calls);
     counters_.packets_sent.add(result.taken - result.refused);
   }

@@ -52,17 +52,24 @@ class Connection {
     for (std::size_t i = 0; i < kGuard; ++i) {
       if (memory_[i] != kGuardByte || memory_[kGuard + kRegistered + i] != kGuardByte) std::abort();
     }
+    for (std::size_t i = kSource; i < source_.size(); ++i) {
+      if (source_[i] != kGuardByte) std::abort();
+    }
   }
 
  private:
   static constexpr std::uint32_t kFirstPsn = 0xfffff0;
+  static constexpr std::size_t kSource = 16 * 256;
 
+  // What is written here are answers to READs and atomics: behind its first half nothing may change.
   void post(std::size_t bytes) {
+    constexpr MessageKind kKinds[] = {MessageKind::kWrite, MessageKind::kSend, MessageKind::kRead, MessageKind::kFetchAdd, MessageKind::kCompareSwap};
     Message message;
-    message.kind = bytes % 2 == 0 ? MessageKind::kWrite : MessageKind::kSend;
-    message.pieces[0] = {.address = source_.data(), .bytes = bytes * 16};
+    message.kind = kKinds[bytes % std::size(kKinds)];
+    const bool is_atomic = is_answered_with_data(message.kind) && message.kind != MessageKind::kRead;
+    message.length = static_cast<std::uint32_t>(is_atomic ? 8 : bytes * 16);
+    message.pieces[0] = {.address = source_.data(), .bytes = message.length};
     message.piece_count = 1;
-    message.length = static_cast<std::uint32_t>(bytes * 16);
     message.token = this;
     (void)host_.engine.post(*qp_, message);
   }
@@ -76,11 +83,12 @@ class Connection {
     if (bytes.size() < wire::kBthBytes + wire::kIcrcBytes) return;
     if ((mode & kFixQpn) != 0) wire::store_be(&bytes[4], wire::load_be<std::uint32_t>(&bytes[4]) << 24 | qp_->number());
     if ((mode & kFixPsn) != 0) {
-      const bool is_answer = static_cast<wire::Opcode>(bytes[0]) == wire::Opcode::kAcknowledge;
+      const bool is_answer = bytes[0] >= static_cast<std::byte>(wire::Opcode::kReadResponseFirst) && bytes[0] <= static_cast<std::byte>(wire::Opcode::kAtomicAcknowledge);
       const std::uint32_t psn = wire::psn_add(is_answer ? qp_->first_psn() : kFirstPsn, static_cast<std::uint32_t>(bytes[11]));
       wire::store_be(&bytes[8], (wire::load_be<std::uint32_t>(&bytes[8]) & 0xff000000u) | psn);
     }
-    if (wire::traits(static_cast<wire::Opcode>(bytes[0])).reth && bytes.size() >= wire::kBthBytes + wire::kRethBytes) {
+    const wire::OpcodeTraits traits = wire::traits(static_cast<wire::Opcode>(bytes[0]));
+    if ((traits.reth || traits.atomic_eth) && bytes.size() >= wire::kBthBytes + wire::kRethBytes) {
       if ((mode & kFixAddress) != 0) {
         const auto offset = static_cast<std::int16_t>(wire::load_be<std::uint16_t>(&bytes[12]));
         wire::store_be(&bytes[12], reinterpret_cast<std::uintptr_t>(memory_.data() + kGuard) + static_cast<std::uint64_t>(std::int64_t{offset}));
@@ -100,7 +108,7 @@ class Connection {
   VirtualClock clock_;
   TestNetwork network_;
   std::vector<std::byte> memory_;
-  std::vector<std::byte> source_ = std::vector<std::byte>(16 * 256);
+  std::vector<std::byte> source_ = std::vector<std::byte>(2 * kSource, kGuardByte);
   Host host_;
   std::uint32_t rkey_ = 0;
   Qp* qp_ = nullptr;

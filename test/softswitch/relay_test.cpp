@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "test/softswitch/relay_world.hpp"
+#include "wire/connect_message.hpp"
 
 namespace ina::test {
 namespace {
@@ -148,6 +149,19 @@ TEST_F(RelayTest, PacketsAreForwardedByDestQpWithAFreshIcrc) {
   EXPECT_TRUE(wire::IcrcFlow(world_.own, b_).is_valid(out.bytes));
   EXPECT_TRUE(std::equal(sent.begin(), sent.end() - 4, out.bytes.begin())) << "nothing but the ICRC changes";
   EXPECT_EQ(world_.relay.counters().forwarded, 1u);
+}
+
+TEST_F(RelayTest, MessagesOfConnectionsPassBetweenServiceQpns) {
+  world_.register_members(2);
+  wire::Packet packet{};
+  packet.bth = {.opcode = wire::Opcode::kUdSendOnly, .dest_qpn = 2 * 4096};
+  packet.deth = {.queue_key = wire::kConnectQueueKey, .source_qpn = 1 * 4096};
+  const Bytes sent = encode(packet, wire::encode_connect_message({.kind = wire::ConnectKind::kInquire, .nonce = 7, .qpn = 4097, .peer_qpn = 8193}));
+  world_.receive(a_, sent);
+  ASSERT_EQ(world_.outbox.all.size(), 1u);
+  EXPECT_EQ(world_.outbox.all[0].to, b_);
+  EXPECT_TRUE(wire::IcrcFlow(world_.own, b_).is_valid(world_.outbox.all[0].bytes));
+  EXPECT_TRUE(std::equal(sent.begin(), sent.end() - 4, world_.outbox.all[0].bytes.begin()));
 }
 
 TEST_F(RelayTest, StrangersAndWrongDestinationsAreDroppedAndCounted) {

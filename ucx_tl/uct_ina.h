@@ -45,6 +45,7 @@ struct uct_ina_iface_config_t {
   double tick;
   size_t socket_buffer;
   int ecn;
+  char* port;
   double connect_timeout;
   ucs_time_t keepalive;
   int io;  // ina::uct::IoChoice

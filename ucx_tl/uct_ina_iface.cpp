@@ -56,6 +56,11 @@ ucs_config_field_t iface_config_table[] = {
      "Let queues on the way mark packets instead of dropping them: a receiver tells the sender of marks, which slows down.\n"
      "Packets are marked only by switches that are configured to.",
      ucs_offsetof(uct_ina_iface_config_t, ecn), UCS_CONFIG_TYPE_BOOL},
+
+    {"PORT", "auto",
+     "UDP port. auto: 4791, RoCE's, shared with other processes of the same user on this address; where that cannot be had, and with a relay, any.\n"
+     "any: one that the system chooses. A number: that port or an error; shared in the same way unless there is a relay.",
+     ucs_offsetof(uct_ina_iface_config_t, port), UCS_CONFIG_TYPE_STRING},
     {"IO", "udp",
      "How packets go out and come in: udp, a socket of the kernel's; xdp, AF_XDP, which needs privileges, and a device that no other program has its\n"
      "XDP hook on. auto: AF_XDP where it can be had, else the socket.",

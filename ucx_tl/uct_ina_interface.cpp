@@ -2,6 +2,7 @@
 #include <sys/random.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 
 #include "ucx_tl/engine/resolve.hpp"
@@ -65,6 +66,22 @@ Nanoseconds keepalive(ucs_time_t configured, Nanoseconds automatic) {
   return nanoseconds(ucs_time_to_sec(configured), 1e-2, 3600, "UCX_INA_KEEPALIVE");
 }
 
+// Sets local.port, prefer_roce_port and share_port. A relay tells connections apart by QP numbers of its own choice.
+void choose_port(const char* setting, bool has_relay, engine::UdpSocketOptions& options) {
+  const std::string_view text = setting == nullptr ? "auto" : setting;
+  options.share_port = !has_relay;
+  if (text == "any") {
+    options.share_port = false;
+  } else if (text == "auto") {
+    options.prefer_roce_port = !has_relay;
+  } else {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), options.local.port);
+    if (error != std::errc{} || end != text.data() + text.size() || options.local.port == 0) {
+      throw Error(Failure::kInvalid, "UCX_INA_PORT is neither auto nor any nor a number from 1 to 65535");
+    }
+  }
+}
+
 std::uint64_t random_seed() {
   std::uint64_t seed = 0;
   if (getrandom(&seed, sizeof seed, 0) != sizeof seed) throw Error(Failure::kSystem, "no random numbers");
@@ -126,9 +143,14 @@ Interface::Interface(uct_ina_iface_t* owner, const std::string& device, const uc
     }
   }
   if (config.socket_buffer > (1u << 30)) throw Error(Failure::kInvalid, "UCX_INA_SOCKET_BUFFER is more than 1 GiB");
-  socket_ = std::make_unique<engine::UdpSocket>(
-      engine::UdpSocketOptions{.local = options.local, .prefer_roce_port = relay.empty(), .buffer_bytes = config.socket_buffer, .ecn = options.ecn});
+  engine::UdpSocketOptions socket_options{.local = options.local, .buffer_bytes = config.socket_buffer, .ecn = options.ecn};
+  choose_port(config.port, !relay.empty(), socket_options);
+  socket_ = std::make_unique<engine::UdpSocket>(socket_options);
+  if (socket_options.prefer_roce_port && !socket_->qpn_top_byte()) {
+    ucs_debug("ina: %s has port %u: port %u is not to be had", device_.c_str(), socket_->local().port, wire::kRocePort);
+  }
   options.local = socket_->local();
+  options.qpn_top_byte = socket_->qpn_top_byte();
   choose_io(static_cast<IoChoice>(config.io));
   options.mtu = choose_mtu(device, options.local, config.mtu, xdp_ ? engine::XdpIo::kMaxIpBytes : ~0u);
   const auto* const md = reinterpret_cast<const uct_ina_md_t*>(owner->super.md);

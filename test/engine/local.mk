@@ -16,6 +16,7 @@ INA_ENGINE_TESTS = \
 	test/engine/requester_test \
 	test/engine/responder_answer_test \
 	test/engine/responder_test \
+	test/engine/shared_port_test \
 	test/engine/udp_socket_test \
 	test/engine/xdp_program_test
 check_PROGRAMS += $(INA_ENGINE_TESTS)
@@ -52,6 +53,8 @@ test_engine_requester_test_SOURCES = test/engine/requester_test.cpp test/engine/
 test_engine_requester_test_LDADD = $(INA_ENGINE_TEST_LDADD)
 test_engine_responder_test_SOURCES = test/engine/responder_test.cpp test/engine/raw_peer.hpp test/engine/test_network.hpp
 test_engine_responder_test_LDADD = $(INA_ENGINE_TEST_LDADD)
+test_engine_shared_port_test_SOURCES = test/engine/shared_port_test.cpp
+test_engine_shared_port_test_LDADD = $(INA_ENGINE_TEST_LDADD)
 test_engine_udp_socket_test_SOURCES = test/engine/udp_socket_test.cpp
 test_engine_udp_socket_test_LDADD = $(INA_ENGINE_TEST_LDADD)
 test_engine_xdp_program_test_SOURCES = test/engine/xdp_program_test.cpp

@@ -68,7 +68,7 @@ Engine::Engine(const EngineOptions& options, PacketIo& io, Clock& clock, MemoryT
       connector_(options.connect_timeout) {
   if (options.mtu < kMinMtu || options.mtu > kMaxMtu || options.mtu % 8 != 0) throw Error(Failure::kInvalid, "mtu " + std::to_string(options.mtu) + " is not a multiple of 8 from 256 to 4096");
   delivering_.reserve(options.receive_buffers);
-  qpn_base_ = (static_cast<std::uint32_t>(random() % wire::kLastQpnBlock) + wire::kFirstQpnBlock) << wire::kQpnBlockBits;
+  qpn_base_ = draw_qpn_block() << wire::kQpnBlockBits;
   next_index_ = static_cast<std::uint32_t>(random() % kBlockQpns);
   if (options.relay) relay_.emplace(options.local, *options.relay, random());
   instance_ = (random() & ServiceAddress::kInstanceMask) | 1;
@@ -81,6 +81,15 @@ Engine::~Engine() {
   if (!relay_ || !relay_->client.is_registered()) return;
   batch_.add_relay_message(relay_->destination, relay_->outgoing, relay_->client.unregister());
   batch_.send(io_, counters_);
+}
+
+// Without a relay nobody else chooses; with a shared port the block lies in the part of the numbers that is ours.
+std::uint32_t Engine::draw_qpn_block() noexcept {
+  constexpr unsigned kBlockBitsBelowTopByte = 16 - wire::kQpnBlockBits;
+  if (!options_.qpn_top_byte) return static_cast<std::uint32_t>(random() % wire::kLastQpnBlock) + wire::kFirstQpnBlock;
+  const std::uint32_t first = std::uint32_t{*options_.qpn_top_byte} << kBlockBitsBelowTopByte;
+  const std::uint32_t block = first + static_cast<std::uint32_t>(random()) % (1u << kBlockBitsBelowTopByte);
+  return std::max<std::uint32_t>(block, wire::kFirstQpnBlock);
 }
 
 std::uint64_t Engine::random() noexcept {  // splitmix64

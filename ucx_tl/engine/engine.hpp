@@ -37,6 +37,7 @@ struct EngineOptions {
   Nanoseconds connect_timeout = 30 * kSecond;  // of a connection in band
   Nanoseconds keepalive = 0;                   // of connections in band, see Qp; 0: never
   Nanoseconds keepalive_endpoints = 0;         // of those made by connect()
+  std::optional<std::uint8_t> qpn_top_byte;  // of all QP numbers: the port is shared
   std::uint64_t seed = 0;                 // of QP numbers and PSNs: random in production
 };
 
@@ -120,6 +121,7 @@ class Engine {
   };
 
   [[nodiscard]] std::uint64_t random() noexcept;
+  [[nodiscard]] std::uint32_t draw_qpn_block() noexcept;
   [[nodiscard]] Qp* find(std::uint32_t qpn) const noexcept;
   void list_for_sending(Qp&) noexcept;
   void note(Qp&) noexcept;  // something about the QP changed: sending, deadlines, events

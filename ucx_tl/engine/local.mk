@@ -14,17 +14,20 @@ ucx_tl_engine_libinaengine_la_SOURCES = \
 	ucx_tl/engine/memory_table.hpp ucx_tl/engine/memory_table.cpp \
 	ucx_tl/engine/message.hpp \
 	ucx_tl/engine/message_queue.hpp \
+	ucx_tl/engine/name_lock.hpp ucx_tl/engine/name_lock.cpp \
 	ucx_tl/engine/netdev.hpp ucx_tl/engine/netdev.cpp \
 	ucx_tl/engine/next_hop.hpp ucx_tl/engine/next_hop.cpp \
 	ucx_tl/engine/packet_batch.hpp ucx_tl/engine/packet_batch.cpp \
 	ucx_tl/engine/packet_io.hpp \
 	ucx_tl/engine/poll_pace.hpp \
+	ucx_tl/engine/port_steering.hpp ucx_tl/engine/port_steering.cpp \
 	ucx_tl/engine/qp.hpp \
 	ucx_tl/engine/relay_client.hpp ucx_tl/engine/relay_client.cpp \
 	ucx_tl/engine/requester.hpp ucx_tl/engine/requester.cpp ucx_tl/engine/requester_answer.cpp \
 	ucx_tl/engine/resolve.hpp ucx_tl/engine/resolve.cpp \
 	ucx_tl/engine/responder.hpp ucx_tl/engine/responder.cpp \
 	ucx_tl/engine/rtt.hpp \
+	ucx_tl/engine/shared_port.hpp ucx_tl/engine/shared_port.cpp ucx_tl/engine/shared_port_places.cpp \
 	ucx_tl/engine/udp_socket.hpp ucx_tl/engine/udp_socket.cpp \
 	ucx_tl/engine/wakeup.hpp ucx_tl/engine/wakeup.cpp \
 	ucx_tl/engine/xdp_io.hpp ucx_tl/engine/xdp_io.cpp \

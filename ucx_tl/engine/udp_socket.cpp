@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "ucx_tl/engine/error.hpp"
 #include "wire/roce.hpp"
@@ -34,6 +35,9 @@ void set_buffers(int descriptor, std::size_t bytes) {
   if (setsockopt(descriptor, SOL_SOCKET, SO_RCVBUFFORCE, &value, sizeof value) != 0) set(descriptor, SOL_SOCKET, SO_RCVBUF, value, "SO_RCVBUF");
   if (setsockopt(descriptor, SOL_SOCKET, SO_SNDBUFFORCE, &value, sizeof value) != 0) set(descriptor, SOL_SOCKET, SO_SNDBUF, value, "SO_SNDBUF");
 }
+
+// With a shared port, calls between two looks at what other members hand over.
+constexpr unsigned kReceivesPerLook = 8;
 
 bool has_congestion_mark(msghdr& header) noexcept {
   for (cmsghdr* each = CMSG_FIRSTHDR(&header); each != nullptr; each = CMSG_NXTHDR(&header, each)) {
@@ -64,6 +68,7 @@ UdpSocket::UdpSocket(const UdpSocketOptions& options) : ecn_(options.ecn), buffe
   try {
     open(options);
   } catch (...) {
+    shared_.reset();
     if (descriptor_ >= 0) close(descriptor_);
     throw;
   }
@@ -77,7 +82,7 @@ UdpSocket::UdpSocket(const UdpSocketOptions& options) : ecn_(options.ecn), buffe
   }
 }
 
-void UdpSocket::open(const UdpSocketOptions& options) {
+void UdpSocket::open_unbound(const UdpSocketOptions& options) {
   const bool ipv6 = options.local.is_ipv6;
   descriptor_ = socket(ipv6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (descriptor_ < 0) fail("cannot open a udp socket");
@@ -99,8 +104,24 @@ void UdpSocket::open(const UdpSocketOptions& options) {
     set(descriptor_, IPPROTO_IP, IP_RECVTOS, 1, "IP_RECVTOS");
   }
   set_buffers(descriptor_, options.buffer_bytes);
-  const bool roce_port = options.local.port == 0 && options.prefer_roce_port && try_bind(descriptor_, options.local, wire::kRocePort);
-  if (!roce_port && !try_bind(descriptor_, options.local, options.local.port)) fail("cannot bind udp address " + options.local.text());
+}
+
+// A socket that has tried to join in vain may be bound and is of no use.
+bool UdpSocket::join_shared(const UdpSocketOptions& options, std::uint16_t port) {
+  wire::UdpAddress address = options.local;
+  address.port = port;
+  shared_ = SharedPort::join(descriptor_, address);
+  if (shared_) return true;
+  close(std::exchange(descriptor_, -1));
+  open_unbound(options);
+  return false;
+}
+
+void UdpSocket::open(const UdpSocketOptions& options) {
+  open_unbound(options);
+  const std::uint16_t preferred = options.local.port == 0 && options.prefer_roce_port ? wire::kRocePort : options.local.port;
+  const bool is_bound = preferred != 0 && (options.share_port ? join_shared(options, preferred) : try_bind(descriptor_, options.local, preferred));
+  if (!is_bound && !try_bind(descriptor_, options.local, options.local.port)) fail("cannot bind udp address " + options.local.text());
   sockaddr_storage storage{};
   socklen_t length = sizeof storage;
   if (getsockname(descriptor_, reinterpret_cast<sockaddr*>(&storage), &length) != 0) fail("cannot read the address of a udp socket");
@@ -110,6 +131,7 @@ void UdpSocket::open(const UdpSocketOptions& options) {
 }
 
 UdpSocket::~UdpSocket() {
+  // Before the claim, so that nobody claims its number while the socket still has its place.
   if (descriptor_ >= 0) close(descriptor_);
 }
 
@@ -140,6 +162,17 @@ SendResult UdpSocket::send(std::span<const OutgoingPacket> packets) noexcept {
 }
 
 std::span<const IncomingPacket> UdpSocket::receive() noexcept {
+  if (!shared_) return receive_datagrams();
+  // Usually nothing is handed over: it is looked for now and then, and what lies there makes descriptor() readable.
+  if (++receives_ % kReceivesPerLook == 0) {
+    const auto handed_over = shared_->receive();
+    if (!handed_over.empty()) return handed_over;
+  }
+  const auto received = receive_datagrams();
+  return received.first(shared_->keep_own(received));
+}
+
+std::span<IncomingPacket> UdpSocket::receive_datagrams() noexcept {
   for (std::size_t i = 0; i < kBatchPackets; ++i) {
     receive_headers_[i].msg_hdr.msg_namelen = sizeof(sockaddr_storage);
     receive_headers_[i].msg_hdr.msg_controllen = ecn_ ? sizeof(Control::bytes) : 0;

@@ -7,17 +7,21 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "ucx_tl/engine/packet_io.hpp"
+#include "ucx_tl/engine/shared_port.hpp"
 
 namespace ina::engine {
 
 struct UdpSocketOptions {
   wire::UdpAddress local;      // one specific address; port 0: any
-  bool prefer_roce_port = false;  // with port 0: 4791 if nobody has it
+  bool prefer_roce_port = false;  // with port 0: 4791 if it can be had, alone or shared
+  bool share_port = false;        // 4791, or the port that is given, with other processes of this user
   std::size_t buffer_bytes = 0;   // wanted for each direction; the system may give less
   bool ecn = false;               // outgoing packets may be marked by queues; marks of incoming packets are told
 };
@@ -31,12 +35,18 @@ class UdpSocket final : public PacketIo {
 
   [[nodiscard]] SendResult send(std::span<const OutgoingPacket>) noexcept override;
   [[nodiscard]] std::span<const IncomingPacket> receive() noexcept override;
-  [[nodiscard]] int descriptor() const noexcept override { return descriptor_; }
+  [[nodiscard]] int descriptor() const noexcept override { return shared_ ? shared_->descriptor() : descriptor_; }
   [[nodiscard]] const wire::UdpAddress& local() const noexcept { return local_; }
+  // With a shared port: the top byte that the QP numbers of this socket's user must have.
+  [[nodiscard]] std::optional<std::uint8_t> qpn_top_byte() const noexcept { return shared_ ? std::optional(shared_->top_byte()) : std::nullopt; }
+  [[nodiscard]] std::uint64_t misled() const noexcept { return shared_ ? shared_->misled() : 0; }
   [[nodiscard]] bool uses_ecn() const noexcept { return ecn_; }
 
  private:
   void open(const UdpSocketOptions&);
+  void open_unbound(const UdpSocketOptions&);
+  [[nodiscard]] bool join_shared(const UdpSocketOptions&, std::uint16_t port);
+  [[nodiscard]] std::span<IncomingPacket> receive_datagrams() noexcept;
 
   struct Buffer {
     alignas(64) std::array<std::byte, kMaxUdpPayload> bytes;
@@ -46,6 +56,8 @@ class UdpSocket final : public PacketIo {
     alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(sizeof(int))> bytes;
   };
   int descriptor_ = -1;
+  std::unique_ptr<SharedPort> shared_;
+  unsigned receives_ = 0;
   bool ecn_ = false;
   wire::UdpAddress local_;
   std::unique_ptr<Buffer[]> buffers_;

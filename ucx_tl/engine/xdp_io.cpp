@@ -69,7 +69,12 @@ void XdpIo::open_queues(const std::string& device) {
   const unsigned count = std::min(count_receive_queues(device), kMaxQueues);
   // Each has an equal part, in a ring whose size is a power of two.
   const std::uint32_t share = (kFrames - kTransmitFrames) / count;
-  program_.emplace(device, device_.index, XdpFilter{.local = socket_.local()}, count);
+  XdpFilter filter{.local = socket_.local()};
+  if (const auto top_byte = socket_.qpn_top_byte()) {  // the rest of a shared port's packets is other processes'
+    filter.qpn = std::uint32_t{*top_byte} << 16;
+    filter.qpn_mask = 0xff0000;
+  }
+  program_.emplace(device, device_.index, filter, count);
   queues_.reserve(count);
   std::uint64_t frame = std::uint64_t{kTransmitFrames} * PacketMemory::kFrameBytes;
   for (unsigned i = 0; i < count; ++i) {

@@ -19,10 +19,12 @@ AC_DEFUN([INA_UCX], [
       [AC_MSG_ERROR([the source in $with_ucx_source is of UCX $ina_ucx_source_version, installed is $UCX_VERSION: a transport built from other headers would corrupt memory])])
     AC_PATH_PROG([UCX_INFO], [ucx_info], [no])
     AS_IF([test "x$UCX_INFO" = xno], [AC_MSG_ERROR([ucx_info is missing: install ucx-utils])])
-    AC_CONFIG_COMMANDS([ucx_config/config.h], [mkdir -p ucx_config && $UCX_INFO -b > ucx_config/config.h], [UCX_INFO=$UCX_INFO])
+    AC_CONFIG_COMMANDS([ucx_config/config.h], [mkdir -p ucx_config && $UCX_INFO -b > ucx_config/config.h && grep PACKAGE_VERSION ucx_config/config.h > /dev/null || AC_MSG_ERROR([$UCX_INFO -b does not tell how UCX was configured])], [UCX_INFO=$UCX_INFO])
     UCX_SOURCE=`cd "$with_ucx_source" && pwd`
     INA_DISTCHECK_FLAGS="$INA_DISTCHECK_FLAGS --with-ucx-source=$UCX_SOURCE"
-    UCX_INTERNAL_CPPFLAGS="-DHAVE_CONFIG_H -isystem \$(top_builddir)/ucx_config -isystem $UCX_SOURCE/src"
+    # Where UCX was installed elsewhere, the source tree lacks what its configure makes (uct/api/version.h).
+    ina_ucx_installed=`echo $UCX_CFLAGS | sed 's/-I */-isystem /g'`
+    UCX_INTERNAL_CPPFLAGS="-DHAVE_CONFIG_H -isystem \$(top_builddir)/ucx_config -isystem $UCX_SOURCE/src $ina_ucx_installed"
     have_ucx_source=yes
   ])
   AS_IF([test "x$with_ucx" = xno && test "x$with_ucx_source" != xno],

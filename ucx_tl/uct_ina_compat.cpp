@@ -6,11 +6,6 @@
 #include <climits>
 #include <iterator>
 
-#if INA_UCX_VERSION >= 116
-// An older UCX does not have it: such a process must get past the dynamic linker to be told so by the constructor.
-#pragma weak uct_iface_scope_is_reachable
-#endif
-
 namespace {
 
 const uct_ina_md_calls_t* md_calls = nullptr;

@@ -41,6 +41,14 @@ extern "C" {
 #error "this transport is written for UCX 1.13 to 1.18: its internal tables may differ in other versions"
 #endif
 
+/* An older UCX does not have these: such a process must get past the dynamic linker to be told so when the library is loaded. */
+#if INA_UCX_VERSION >= 116
+#pragma weak uct_iface_scope_is_reachable
+#endif
+#if INA_UCX_VERSION >= 117
+#pragma weak ucs_config_doc_nop
+#endif
+
 /* What the memory domain does, in a form that no version of UCX changes; uct_ina_md.cpp implements it. */
 struct uct_ina_md_calls_t {
   void (*close)(uct_md_h md);

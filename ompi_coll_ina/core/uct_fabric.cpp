@@ -24,7 +24,9 @@ ucs_status_t on_endpoint_error(void* interface, uct_ep_h ep, ucs_status_t) noexc
 }
 
 void modify(uct_iface_config_t* config, const char* name, const char* value) {
-  require(uct_config_modify(config, name, value), std::string("cannot set ") + name + " of the ina transport to " + value);
+  ucs_status_t status = uct_config_modify(config, name, value);
+  if (status == UCS_ERR_NO_ELEM) status = uct_config_modify(config, (std::string("INA_") + name).c_str(), value);  // UCX 1.17 and later
+  require(status, std::string("cannot set ") + name + " of the ina transport to " + value);
 }
 
 // A member that computes or is stopped leaves contributions unacknowledged for as long as it takes: retries never end. What fails is

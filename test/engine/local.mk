@@ -75,7 +75,10 @@ test_engine_uct_ina_test_LDADD = ucx_tl/libuct_ina.la $(UCX_LIBS) $(GTEST_LIBS) 
 endif
 endif
 
-EXTRA_DIST += test/engine/perftest
+EXTRA_DIST += test/engine/perftest test/engine/ucx_version
 if HAVE_UCX_SOURCE
-TESTS += test/engine/perftest
+TESTS += test/engine/perftest test/engine/ucx_version
+check_LTLIBRARIES += test/engine/libinanewerucx.la
+test_engine_libinanewerucx_la_SOURCES = test/engine/newer_ucx.c
+test_engine_libinanewerucx_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
 endif

@@ -62,7 +62,11 @@ class Iface {
     EXPECT_EQ(uct_worker_create(async, UCS_THREAD_MODE_SINGLE, &worker), UCS_OK);
     uct_iface_config_t* config = nullptr;
     EXPECT_EQ(uct_md_iface_config_read(domain.md, "ina", nullptr, nullptr, &config), UCS_OK);
-    for (const auto& [name, value] : settings) EXPECT_EQ(uct_config_modify(config, name, value), UCS_OK) << name;
+    for (const auto& [name, value] : settings) {
+      ucs_status_t modified = uct_config_modify(config, name, value);
+      if (modified == UCS_ERR_NO_ELEM) modified = uct_config_modify(config, (std::string("INA_") + name).c_str(), value);  // UCX 1.17 and later
+      EXPECT_EQ(modified, UCS_OK) << name;
+    }
     uct_iface_params_t params{};
     params.field_mask = UCT_IFACE_PARAM_FIELD_OPEN_MODE | UCT_IFACE_PARAM_FIELD_DEVICE | UCT_IFACE_PARAM_FIELD_ERR_HANDLER | UCT_IFACE_PARAM_FIELD_ERR_HANDLER_ARG;
     params.open_mode = UCT_IFACE_OPEN_MODE_DEVICE;

@@ -71,7 +71,7 @@ ucs_config_field_t iface_config_table[] = {
 
     {"KEEPALIVE", "auto",
      "Time without any packet after which an endpoint asks its peer for a sign of life.\n"
-     "auto: 10 s for endpoints that were connected to an interface, never for those connected to an endpoint. inf: never.",
+     "auto: 10 s for endpoints that were connected to an interface, never for those connected to an endpoint. 0 or inf: never.",
      ucs_offsetof(uct_ina_iface_config_t, keepalive), UCS_CONFIG_TYPE_TIME_UNITS},
 
     {},

@@ -62,7 +62,7 @@ engine::RequesterOptions requester_options(const uct_ina_iface_config_t& config)
 
 Nanoseconds keepalive(ucs_time_t configured, Nanoseconds automatic) {
   if (configured == UCS_TIME_AUTO) return automatic;
-  if (configured == UCS_TIME_INFINITY) return 0;
+  if (configured == UCS_TIME_INFINITY || configured == 0) return 0;
   return nanoseconds(ucs_time_to_sec(configured), 1e-2, 3600, "UCX_INA_KEEPALIVE");
 }
 
@@ -199,6 +199,8 @@ void Interface::log_counters() const noexcept {
             c.foreign_source.value(), c.send_blocked.value(), c.send_errors.value());
   ucs_debug("ina: %s congestion marks %" PRIu64 " notifications sent %" PRIu64 " received %" PRIu64, device_.c_str(), c.congestion_marks.value(),
             c.notifications_sent.value(), c.notifications_received.value());
+  ucs_debug("ina: %s connect messages %" PRIu64 " probes sent %" PRIu64 " failed endpoints %" PRIu64, device_.c_str(), c.connect_messages.value(),
+            c.probes_sent.value(), c.failed_qps.value());
 }
 
 void Interface::pack_address(std::byte* to) const noexcept {

@@ -1,4 +1,4 @@
--- ina.lua: Wireshark and tshark dissect the INA header, bind and relay messages in RoCEv2 packets (wire/PROTOCOL.md).
+-- ina.lua: Wireshark and tshark dissect the INA header, bind, relay messages and messages of connections in RoCEv2 packets (wire/PROTOCOL.md).
 -- Used as `tshark -X lua_script:ina.lua`, or from Wireshark's folder of personal plugins.
 -- Leaves BTH, RETH and ICRC to Wireshark's own dissector, which does not verify the ICRC.
 --
@@ -6,18 +6,20 @@
 
 local ina = Proto("ina", "In-network allreduce")
 
-local HEADER_BYTES, TRAILER_BYTES, BIND_BYTES, RELAY_BYTES = 24, 4, 24, 24
+local HEADER_BYTES, TRAILER_BYTES, BIND_BYTES, RELAY_BYTES, CONNECT_BYTES = 24, 4, 24, 24, 40
 local MAGIC, VERSION = 0x494e, 1
-local KIND_BIND, KIND_REVOKED, KIND_REGISTER, KIND_REFUSED = 1, 6, 16, 19
+local KIND_BIND, KIND_REVOKED, KIND_REGISTER, KIND_REFUSED, KIND_CONNECT, KIND_REJECT, KIND_RESET = 1, 6, 16, 19, 32, 34, 38
 
 local kinds = { [1] = "bind", [2] = "data", [3] = "scale", [4] = "partial", [5] = "result", [6] = "revoked",
-                [16] = "register", [17] = "registered", [18] = "unregister", [19] = "refused" }
+                [16] = "register", [17] = "registered", [18] = "unregister", [19] = "refused",
+                [32] = "connect", [33] = "accept", [34] = "reject", [35] = "close", [36] = "closed", [37] = "inquire", [38] = "reset" }
 local ops = { [0] = "none", [1] = "sum", [2] = "min", [3] = "max", [4] = "and", [5] = "or", [6] = "xor" }
 local lane_types = { [0] = "none", [1] = "int8", [2] = "int16", [3] = "int32", [4] = "int64", [5] = "uint8", [6] = "uint16",
                      [7] = "uint32", [8] = "uint64", [9] = "float32", [10] = "float64" }
 local lane_bytes = { 1, 2, 4, 8, 1, 2, 4, 8, 4, 8 }
 local directions = { [1] = "forward", [2] = "backward" }
 local reasons = { [0] = "none", [1] = "no block is free", [2] = "the block is another's", [3] = "unknown version" }
+local rejections = { [0] = "none", [1] = "no QP is free", [2] = "the interface that is meant is not here", [3] = "unknown version", [4] = "unusable address" }
 
 local f = {
   magic = ProtoField.uint16("ina.magic", "Magic", base.HEX),
@@ -44,6 +46,13 @@ local f = {
   reason = ProtoField.uint16("ina.relay.reason", "Reason", base.DEC, reasons),
   nonce = ProtoField.uint64("ina.relay.nonce", "Nonce", base.HEX),
   instance = ProtoField.uint64("ina.relay.instance", "Instance", base.HEX),
+  rejection = ProtoField.uint16("ina.connect.reason", "Reason", base.DEC, rejections),
+  mtu = ProtoField.uint16("ina.connect.mtu", "MTU"),
+  connect_nonce = ProtoField.uint64("ina.connect.nonce", "Nonce", base.HEX),
+  connect_instance = ProtoField.uint64("ina.connect.instance", "Instance", base.HEX),
+  qpn = ProtoField.uint32("ina.connect.qpn", "QPN of the sender", base.HEX),
+  peer_qpn = ProtoField.uint32("ina.connect.peer_qpn", "QPN of the receiver", base.HEX),
+  first_psn = ProtoField.uint32("ina.connect.first_psn", "First PSN"),
 }
 ina.fields = f
 
@@ -123,6 +132,16 @@ local function add_relay_message(tvb, tree, kind)
   return text
 end
 
+local function add_connect_message(tvb, tree, kind)
+  for _, field in ipairs({ { f.rejection, 4, 2 }, { f.mtu, 6, 2 }, { f.connect_nonce, 8, 8 }, { f.connect_instance, 16, 8 }, { f.qpn, 24, 4 },
+                           { f.peer_qpn, 28, 4 }, { f.first_psn, 32, 4 } }) do
+    tree:add(field[1], tvb(field[2], field[3]))
+  end
+  local text = string.format("%s qp 0x%06x peer 0x%06x", kinds[kind], tvb(24, 4):uint(), tvb(28, 4):uint())
+  if kind == KIND_REJECT then text = text .. ": " .. (rejections[tvb(4, 2):uint()] or "?") end
+  return text
+end
+
 function ina.dissector(tvb, pinfo, root)
   local tree = root:add(ina, tvb())
   tree:add(f.magic, tvb(0, 2))
@@ -137,6 +156,8 @@ function ina.dissector(tvb, pinfo, root)
     text = add_chunk(tvb, tree, kind)
   elseif kind >= KIND_REGISTER and kind <= KIND_REFUSED then
     text = add_relay_message(tvb, tree, kind)
+  elseif kind >= KIND_CONNECT and kind <= KIND_RESET and tvb:len() >= CONNECT_BYTES then
+    text = add_connect_message(tvb, tree, kind)
   else
     kind_item:add_proto_expert_info(e.kind)
     text = string.format("kind %u", kind)

@@ -3,6 +3,7 @@
 
 #include <initializer_list>
 
+#include "wire/connect_message.hpp"
 #include "wire/frame.hpp"
 #include "wire/icrc.hpp"
 #include "wire/ina_header.hpp"
@@ -85,6 +86,11 @@ ExamplePacket relay_packet(const char* name, const Hop& hop, const RelayMessage&
   return packet(name, hop, headers, encode_relay_message(message));
 }
 
+ExamplePacket connect_packet(const char* name, const Hop& hop, std::uint32_t service, std::uint32_t peer_service, const ConnectMessage& message) {
+  const Packet headers{.bth = {.opcode = Opcode::kUdSendOnly, .dest_qpn = peer_service}, .deth = {.queue_key = kConnectQueueKey, .source_qpn = service}};
+  return packet(name, hop, headers, encode_connect_message(message));
+}
+
 }  // namespace
 
 std::vector<ExamplePacket> example_packets() {
@@ -102,6 +108,12 @@ std::vector<ExamplePacket> example_packets() {
       relay_packet("register", kToRelay, {.kind = RelayKind::kRegister, .nonce = kNonce}),
       relay_packet("registered", kFromRelay, {.kind = RelayKind::kRegistered, .block = 7, .nonce = kNonce, .instance = kInstance}),
       relay_packet("refused", kFromRelay, {.kind = RelayKind::kRefused, .block = 7, .reason = RelayRefusal::kTaken, .nonce = kNonce, .instance = kInstance}),
+      connect_packet("connect", kForwardHop, 0x1000, 0x2000,
+                     {.kind = ConnectKind::kConnect, .mtu = 1440, .nonce = kNonce, .instance = 0x99aabbccdd, .qpn = kQpnAtMember0, .first_psn = 0xfffffe}),
+      connect_packet("accept", kBackwardHop, 0x2000, 0x1000,
+                     {.kind = ConnectKind::kAccept, .mtu = 1440, .nonce = kNonce, .qpn = kQpnAtMember1, .peer_qpn = kQpnAtMember0, .first_psn = 5}),
+      connect_packet("reject", kBackwardHop, 0x2000, 0x1000,
+                     {.kind = ConnectKind::kReject, .reason = ConnectRefusal::kNotHere, .nonce = kNonce, .peer_qpn = kQpnAtMember0}),
   };
 }
 

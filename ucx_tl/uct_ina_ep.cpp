@@ -41,7 +41,8 @@ ucs_status_t post(uct_ina_ep_t* ep, engine::Message& message) noexcept {
     return UCS_OK;
   }
   engine_of(ep).give_back_send_buffer(message.buffer);
-  return status == engine::PostStatus::kNoResource ? UCS_ERR_NO_RESOURCE : UCS_ERR_ENDPOINT_TIMEOUT;
+  // There is room: only memory can be short, which no waiting request would be told of.
+  return status == engine::PostStatus::kNoResource ? UCS_ERR_NO_MEMORY : to_status(ep->qp->error());
 }
 
 ucs_status_t post_copied(uct_ina_ep_t* ep, engine::Message& message, std::byte* buffer, std::size_t length) noexcept {

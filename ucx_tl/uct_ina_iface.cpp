@@ -104,6 +104,18 @@ void fill_put_and_get(const Interface& impl, uct_iface_attr_t* attr) {
   attr->cap.put.opt_zcopy_align = 1;
   attr->cap.put.align_mtu = impl.engine().mtu();  // the largest PUT that is one packet
   attr->cap.put.max_iov = ina::engine::kMaxPieces;
+  attr->cap.get.max_bcopy = segment - ina::uct::kGetHeaderBytes;
+  attr->cap.get.max_zcopy = ina::engine::kMaxMessageBytes;
+  attr->cap.get.opt_zcopy_align = 1;
+  attr->cap.get.align_mtu = impl.engine().mtu();
+  attr->cap.get.max_iov = ina::engine::kMaxPieces;
+}
+
+// What InfiniBand has. The peer's processor executes them, by its own atomic instructions.
+void fill_atomics(uct_iface_attr_t* attr) {
+  attr->cap.flags |= UCT_IFACE_FLAG_ATOMIC_CPU;
+  attr->cap.atomic64.op_flags = UCS_BIT(UCT_ATOMIC_OP_ADD);
+  attr->cap.atomic64.fop_flags = UCS_BIT(UCT_ATOMIC_OP_ADD) | UCS_BIT(UCT_ATOMIC_OP_CSWAP);
 }
 
 void fill_am(const Interface& impl, uct_iface_attr_t* attr) {
@@ -125,12 +137,13 @@ ucs_status_t iface_query(uct_iface_h tl_iface, uct_iface_attr_t* attr) {
   attr->iface_addr_len = ina::uct::kIfaceAddressBytes;
   attr->device_addr_len = ina::uct::kDeviceAddressBytes;
   attr->cap.flags = uct_ina_compat_iface_flags() | UCT_IFACE_FLAG_CONNECT_TO_EP | UCT_IFACE_FLAG_CONNECT_TO_IFACE | UCT_IFACE_FLAG_EP_CHECK | UCT_IFACE_FLAG_PUT_SHORT |
-                    UCT_IFACE_FLAG_PUT_BCOPY | UCT_IFACE_FLAG_PUT_ZCOPY | UCT_IFACE_FLAG_AM_SHORT | UCT_IFACE_FLAG_AM_BCOPY |
+                    UCT_IFACE_FLAG_PUT_BCOPY | UCT_IFACE_FLAG_PUT_ZCOPY | UCT_IFACE_FLAG_GET_BCOPY | UCT_IFACE_FLAG_GET_ZCOPY | UCT_IFACE_FLAG_AM_SHORT | UCT_IFACE_FLAG_AM_BCOPY |
                     UCT_IFACE_FLAG_AM_ZCOPY | UCT_IFACE_FLAG_PENDING | UCT_IFACE_FLAG_CB_SYNC | UCT_IFACE_FLAG_ERRHANDLE_PEER_FAILURE;
   if (impl.has_keepalive()) attr->cap.flags |= UCT_IFACE_FLAG_EP_KEEPALIVE;
   attr->cap.event_flags = UCT_IFACE_FLAG_EVENT_FD | UCT_IFACE_FLAG_EVENT_RECV | UCT_IFACE_FLAG_EVENT_SEND_COMP;
   fill_put_and_get(impl, attr);
   fill_am(impl, attr);
+  fill_atomics(attr);
   // A system call a batch and the kernel's way through UDP: below what UCX's own transports over sockets say for large messages.
   attr->latency = ucs_linear_func_make(10e-6, 0);
   attr->bandwidth.dedicated = 0;

@@ -216,5 +216,26 @@ TEST_F(UctTest, FlushOfAFailedEndpointTellsSo) {
   EXPECT_EQ(uct_ep_am_short(ep_a.ep, 3, 0, nullptr, 0), a.errors[0]);
 }
 
+// Without the fence a GET whose answer was lost would be answered again, from what was written meanwhile.
+TEST_F(UctTest, FenceHoldsBackAPutBehindAGet) {
+  Memory remote(domain, 8);
+  Memory local(domain, 8);
+  std::memcpy(remote.bytes.data(), "previous", 8);
+  const uct_iov_t iov = local.iov(8);
+  Completion get;
+  ASSERT_EQ(uct_ep_get_zcopy(ep_a.ep, &iov, 1, remote.address(), remote.rkey.rkey, &get.uct), UCS_INPROGRESS);
+  ASSERT_EQ(uct_ep_fence(ep_a.ep, 0), UCS_OK);
+  ASSERT_EQ(uct_ep_put_short(ep_a.ep, "replaced", 8, remote.address(), remote.rkey.rkey), UCS_OK);
+  while (!get.is_done()) {
+    EXPECT_EQ(std::string(remote.bytes.data(), 8), "previous");
+    uct_worker_progress(b.worker);
+    uct_worker_progress(a.worker);
+  }
+  ASSERT_EQ(uct_iface_fence(a.iface, 0), UCS_OK);
+  ASSERT_TRUE(progress_until([&] { return uct_ep_flush(ep_a.ep, 0, nullptr) == UCS_OK; }));
+  EXPECT_EQ(std::string(local.bytes.data(), 8), "previous");
+  EXPECT_EQ(std::string(remote.bytes.data(), 8), "replaced");
+}
+
 }  // namespace
 }  // namespace ina::test

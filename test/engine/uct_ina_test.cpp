@@ -10,9 +10,13 @@ namespace {
 
 
 TEST_F(UctTest, AttributesSayWhatTheTransportCan) {
-  EXPECT_NE(a.attr.cap.flags & UCT_IFACE_FLAG_CONNECT_TO_EP, 0u);
-  EXPECT_NE(a.attr.cap.flags & UCT_IFACE_FLAG_PUT_ZCOPY, 0u);
+  const std::uint64_t flags = UCT_IFACE_FLAG_CONNECT_TO_EP | UCT_IFACE_FLAG_CONNECT_TO_IFACE | UCT_IFACE_FLAG_PUT_SHORT | UCT_IFACE_FLAG_PUT_BCOPY |
+                              UCT_IFACE_FLAG_PUT_ZCOPY | UCT_IFACE_FLAG_GET_BCOPY | UCT_IFACE_FLAG_GET_ZCOPY | UCT_IFACE_FLAG_AM_SHORT |
+                              UCT_IFACE_FLAG_AM_BCOPY | UCT_IFACE_FLAG_AM_ZCOPY | UCT_IFACE_FLAG_PENDING | UCT_IFACE_FLAG_ATOMIC_CPU;
+  EXPECT_EQ(a.attr.cap.flags & flags, flags);
   EXPECT_EQ(a.attr.cap.put.align_mtu, 4096u);
+  EXPECT_EQ(a.attr.cap.get.max_zcopy, a.attr.cap.put.max_zcopy);
+  EXPECT_LE(a.attr.cap.am.max_hdr, a.attr.cap.am.max_zcopy);
 }
 
 TEST_F(UctTest, CountersOfTheProcessGrow) {

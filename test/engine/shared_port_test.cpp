@@ -70,7 +70,7 @@ class SharedPortTest : public testing::Test {
   }
   // All members ask for packets as often as it takes to see handed-over ones.
   void poll_all() {
-    for (int i = 0; i < 8; ++i) {
+    for (int i = 0; i < 32; ++i) {
       for (auto& member : members) {
         if (!member) continue;
         for (const IncomingPacket& packet : member->receive()) {
@@ -215,11 +215,158 @@ TEST_F(SharedPortTest, PacketsThatOtherUsersHandOverAreDropped) {
   };
   ASSERT_EQ(as_other_user(hand_over), 0);
   std::size_t count = 0;
-  for (int i = 0; i < 16; ++i) count += members[0]->receive().size();
+  for (int i = 0; i < 64; ++i) count += members[0]->receive().size();
   EXPECT_EQ(count, 0u);
   ASSERT_EQ(hand_over(), 0);  // the same from our own user arrives
-  for (int i = 0; i < 16; ++i) count += members[0]->receive().size();
+  for (int i = 0; i < 64; ++i) count += members[0]->receive().size();
   EXPECT_EQ(count, 1u);
+}
+
+// Processes that all talk to each other, some of which are killed.
+constexpr unsigned kProcesses = 8;
+constexpr std::uint32_t kMessagesBefore = 50;
+constexpr std::uint32_t kMessages = 200;
+constexpr bool dies(unsigned process) { return process == 1 || process == 4 || process == 6; }
+
+struct Board {
+  std::atomic<unsigned> present{0};
+  std::atomic<unsigned> halfway{0};
+  std::atomic<unsigned> done{0};
+  std::atomic<bool> are_killed{false};
+  std::array<std::array<QpAddress, kProcesses>, kProcesses> qps;  // [owner][peer]
+  std::array<std::uint8_t, kProcesses> top_bytes;
+};
+
+class Process final : public EventSink {
+ public:
+  Process(unsigned number, const wire::UdpAddress& address, Board& board)
+      : number_(number), address_(address), board_(board), socket_(join(address)), memory_(1), engine_(options(*socket_, number), *socket_, clock_, memory_) {}
+
+  // 0: all is well.
+  int run() {
+    if (!socket_->qpn_top_byte()) return 1;
+    board_.top_bytes[number_] = *socket_->qpn_top_byte();
+    for (unsigned peer = 0; peer < kProcesses; ++peer) {
+      qps_[peer] = engine_.create_qp();
+      board_.qps[number_][peer] = engine_.address(*qps_[peer]);
+    }
+    ++board_.present;
+    if (!progress_until([&] { return board_.present == kProcesses; })) return 2;
+    for (unsigned peer = 0; peer < kProcesses; ++peer) {
+      if (!engine_.connect(*qps_[peer], address_, board_.qps[peer][number_])) return 3;
+    }
+    if (!exchange(kMessagesBefore, [](unsigned) { return true; })) return 4;
+    ++board_.halfway;
+    if (!progress_until([&] { return board_.are_killed.load(); })) return 5;
+    if (!exchange(kMessages, [](unsigned peer) { return !dies(peer); })) return 6;
+    ++board_.done;  // the others may need our acknowledgements
+    if (!progress_until([&] { return board_.done == kProcesses - 3; })) return 7;
+    return is_right_ && engine_.counters().bad_icrc.value() == 0 && engine_.counters().unknown_qpn.value() == 0 ? 0 : 8;
+  }
+
+  void on_completed(void*, QpError) noexcept override {}
+  void on_failed(Qp&, QpError) noexcept override { is_right_ = false; }
+  void on_received(std::span<std::byte> message) noexcept override {
+    const auto from = std::to_integer<unsigned>(message[0]);
+    const std::vector<std::byte> expected = message_for(from, number_, received_[from]++);
+    is_right_ = is_right_ && std::equal(message.begin(), message.end(), expected.begin(), expected.end());
+  }
+
+ private:
+  static EngineOptions options(const UdpSocket& socket, unsigned number) {
+    EngineOptions options{.local = socket.local(), .seed = number + 1};
+    options.qpn_top_byte = socket.qpn_top_byte();
+    return options;
+  }
+  static std::vector<std::byte> message_for(unsigned from, unsigned to, std::uint32_t index) {
+    std::mt19937 random(from * 1000003 + to * 1009 + index);
+    std::vector<std::byte> message(1 + random() % 3000);
+    for (std::byte& byte : message) byte = static_cast<std::byte>(random());
+    message[0] = static_cast<std::byte>(from);
+    return message;
+  }
+  template <typename Fact>
+  bool progress_until(const Fact& fact) {
+    for (const Nanoseconds end = clock_.now() + 60 * kSecond; clock_.now() < end;) {
+      if (fact()) return true;
+      if (engine_.progress() + engine_.report(*this) == 0) sched_yield();
+    }
+    return false;
+  }
+  template <typename Chosen>
+  bool exchange(std::uint32_t count, const Chosen& chosen) {
+    return progress_until([&] {
+      bool is_done = true;
+      for (unsigned peer = 0; peer < kProcesses; ++peer) {
+        if (!chosen(peer)) continue;
+        if (sent_[peer] < count) send(peer);
+        is_done = is_done && sent_[peer] == count && received_[peer] >= count;
+      }
+      return is_done;
+    });
+  }
+  void send(unsigned peer) {
+    std::byte* const buffer = engine_.take_send_buffer();
+    if (buffer == nullptr) return;
+    const auto content = message_for(number_, peer, sent_[peer]);
+    std::copy(content.begin(), content.end(), buffer);
+    Message message;
+    message.kind = MessageKind::kSend;
+    message.pieces[0] = {.address = buffer, .bytes = content.size()};
+    message.piece_count = 1;
+    message.length = static_cast<std::uint32_t>(content.size());
+    message.buffer = buffer;
+    if (engine_.post(*qps_[peer], message) == PostStatus::kPosted) {
+      ++sent_[peer];
+    } else {
+      engine_.give_back_send_buffer(buffer);
+    }
+  }
+
+  unsigned number_;
+  wire::UdpAddress address_;
+  Board& board_;
+  SteadyClock clock_;
+  std::unique_ptr<UdpSocket> socket_;
+  MemoryTable memory_;
+  Engine engine_;
+  std::array<Qp*, kProcesses> qps_{};
+  std::array<std::uint32_t, kProcesses> sent_{};
+  std::array<std::uint32_t, kProcesses> received_{};
+  bool is_right_ = true;
+};
+
+TEST(SharedPortProcesses, TrafficBetweenAllPairsStaysRightWhenSomeAreKilled) {
+  void* const shared = mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(shared, MAP_FAILED);
+  auto& board = *new (shared) Board;
+  const wire::UdpAddress address = own_address();
+  std::array<pid_t, kProcesses> children{};
+  for (unsigned i = 0; i < kProcesses; ++i) {
+    children[i] = fork();
+    ASSERT_GE(children[i], 0);
+    if (children[i] == 0) _exit(Process(i, address, board).run());
+  }
+  SteadyClock clock;
+  for (const Nanoseconds end = clock.now() + 60 * kSecond; board.halfway < kProcesses && clock.now() < end;) (void)poll(nullptr, 0, 1);
+  EXPECT_EQ(board.halfway, kProcesses);
+  for (unsigned i = 0; i < kProcesses; ++i) {
+    if (!dies(i)) continue;
+    int status = 0;
+    EXPECT_EQ(kill(children[i], SIGKILL), 0);
+    EXPECT_EQ(waitpid(children[i], &status, 0), children[i]);
+  }
+  board.are_killed = true;
+  for (unsigned i = 0; i < kProcesses; ++i) {
+    if (dies(i)) continue;
+    int status = 0;
+    EXPECT_EQ(waitpid(children[i], &status, 0), children[i]);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "process " << i << " status " << status;
+  }
+  std::array<std::uint8_t, kProcesses> sorted = board.top_bytes;
+  std::sort(sorted.begin(), sorted.end());
+  EXPECT_EQ(std::adjacent_find(sorted.begin(), sorted.end()), sorted.end()) << "two have the same QP numbers";
+  munmap(shared, sizeof(Board));
 }
 
 }  // namespace

@@ -169,6 +169,8 @@ std::span<const IncomingPacket> SharedPort::receive() noexcept {
   look_for_places();
   for (mmsghdr& header : headers_) header.msg_hdr.msg_controllen = sizeof(Buffer::control);
   const int received = recvmmsg(claim_.get(), headers_.data(), kBatch, MSG_DONTWAIT, nullptr);
+  receives_ = 0;
+  period_ = received > 0 || probes_.is_open() ? kBusyPeriod : kIdlePeriod;
   std::size_t count = 0;
   for (std::size_t i = 0; received > 0 && i < static_cast<std::size_t>(received); ++i) {
     mmsghdr& message = headers_[i];

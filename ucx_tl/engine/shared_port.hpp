@@ -40,6 +40,8 @@ class SharedPort {
 
   // Takes out of what the UDP socket received what is not for us, handing it over; returns how many packets are left, in front.
   [[nodiscard]] std::size_t keep_own(std::span<IncomingPacket> received) noexcept;
+  // Usually nothing is handed over, so that it is looked for now and then only: to be asked before each receive of the UDP socket.
+  [[nodiscard]] bool is_look_due() noexcept { return ++receives_ >= period_; }
   // What others have handed over; valid until the next call.
   [[nodiscard]] std::span<const IncomingPacket> receive() noexcept;
 
@@ -49,6 +51,9 @@ class SharedPort {
  private:
   static constexpr std::size_t kBatch = 16;
   static constexpr std::size_t kHeaderBytes = 32;
+  // Receives of the UDP socket for each look.
+  static constexpr unsigned kBusyPeriod = 2;
+  static constexpr unsigned kIdlePeriod = 32;
   struct Buffer {
     std::array<std::byte, kHeaderBytes> header;
     alignas(64) std::array<std::byte, kMaxUdpPayload> payload;
@@ -98,6 +103,8 @@ class SharedPort {
   std::array<IncomingPacket, kBatch> incoming_{};
   std::bitset<256> known_;  // members that have told us that they are there
   std::uint64_t misled_ = 0;
+  unsigned receives_ = 0;   // of the UDP socket, since the last look
+  unsigned period_ = kBusyPeriod;
 
   // Who is in which place.
   static constexpr std::int16_t kNobody = -1;

@@ -36,9 +36,6 @@ void set_buffers(int descriptor, std::size_t bytes) {
   if (setsockopt(descriptor, SOL_SOCKET, SO_SNDBUFFORCE, &value, sizeof value) != 0) set(descriptor, SOL_SOCKET, SO_SNDBUF, value, "SO_SNDBUF");
 }
 
-// With a shared port, calls between two looks at what other members hand over.
-constexpr unsigned kReceivesPerLook = 8;
-
 bool has_congestion_mark(msghdr& header) noexcept {
   for (cmsghdr* each = CMSG_FIRSTHDR(&header); each != nullptr; each = CMSG_NXTHDR(&header, each)) {
     if (each->cmsg_level == IPPROTO_IP && each->cmsg_type == IP_TOS) {
@@ -163,8 +160,7 @@ SendResult UdpSocket::send(std::span<const OutgoingPacket> packets) noexcept {
 
 std::span<const IncomingPacket> UdpSocket::receive() noexcept {
   if (!shared_) return receive_datagrams();
-  // Usually nothing is handed over: it is looked for now and then, and what lies there makes descriptor() readable.
-  if (++receives_ % kReceivesPerLook == 0) {
+  if (shared_->is_look_due()) {  // what lies there makes descriptor() readable
     const auto handed_over = shared_->receive();
     if (!handed_over.empty()) return handed_over;
   }

@@ -57,7 +57,6 @@ class UdpSocket final : public PacketIo {
   };
   int descriptor_ = -1;
   std::unique_ptr<SharedPort> shared_;
-  unsigned receives_ = 0;
   bool ecn_ = false;
   wire::UdpAddress local_;
   std::unique_ptr<Buffer[]> buffers_;

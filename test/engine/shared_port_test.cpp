@@ -128,6 +128,21 @@ TEST_F(SharedPortTest, PacketsForNobodyAreDropped) {
   EXPECT_TRUE(received.empty());
 }
 
+TEST_F(SharedPortTest, MessagesForNobodyStayWithWhoeverGetsThem) {
+  join_many(3);
+  std::array<std::byte, 16> bytes{std::byte{0x64}};
+  bytes[5] = std::byte{200};
+  const Destination to(address);
+  const iovec piece{.iov_base = bytes.data(), .iov_len = bytes.size()};
+  const OutgoingPacket packet{.to = &to, .pieces = &piece, .piece_count = 1};
+  for (int i = 0; i < 20; ++i) ASSERT_EQ(sender->send({&packet, 1}).taken, 1u);
+  std::size_t count = 0;
+  for (int i = 0; i < 32; ++i) {
+    for (auto& member : members) count += member->receive().size();
+  }
+  EXPECT_EQ(count, 20u);
+}
+
 TEST_F(SharedPortTest, MemberThatTheKernelMovedStillGetsItsPackets) {
   join_many(4);
   members[1].reset();  // the last one is moved to its place

@@ -9,11 +9,13 @@
 #include "ucx_tl/engine/name_lock.hpp"
 #include "ucx_tl/engine/port_steering.hpp"
 #include "wire/bytes.hpp"
+#include "wire/roce.hpp"
 
 namespace ina::engine {
 namespace {
 
 constexpr std::size_t kPlaces = 256;  // as many as a byte tells apart
+constexpr std::size_t kOffsetOfOpcode = 0;
 constexpr std::size_t kOffsetOfTopByte = 5;
 // Joining takes a fraction of a millisecond; whoever holds the lock for longer does not mean well.
 constexpr Nanoseconds kLongestWait = 2 * kSecond;
@@ -105,25 +107,23 @@ std::size_t SharedPort::keep_own(std::span<IncomingPacket> received) noexcept {
     if (packet.bytes.size() > kOffsetOfTopByte) {
       if (packet.bytes[0] == kSteeringProbe && answer_probe(packet)) continue;
       const auto top_byte = std::to_integer<std::uint8_t>(packet.bytes[kOffsetOfTopByte]);
-      if (top_byte != top_byte_) {
-        hand_over(packet, top_byte);
-        continue;
-      }
+      const bool is_question = packet.bytes[kOffsetOfOpcode] == static_cast<std::byte>(wire::Opcode::kUdSendOnly);
+      if (top_byte != top_byte_ && (hand_over(packet, top_byte) || !is_question)) continue;
     }
     received[kept++] = packet;
   }
   return kept;
 }
 
-// Packets for QPs of a process that is gone end here: nobody answers for them.
-void SharedPort::hand_over(const IncomingPacket& packet, std::uint8_t to) noexcept {
-  if (!known_[to]) {
-    (void)send(to, {.kind = Kind::kAsk, .from = top_byte_}, {});
-    return;
-  }
+// False: nobody has these QPs. Packets for QPs of a process that is gone end here, but for messages that ask whether it is there: whoever
+// gets them answers.
+bool SharedPort::hand_over(const IncomingPacket& packet, std::uint8_t to) noexcept {
+  if (!known_[to]) return send(to, {.kind = Kind::kAsk, .from = top_byte_}, {});
   ++misled_;
   wants_places_ = true;
-  if (!send(to, {.kind = Kind::kPacket, .from = top_byte_, .has_congestion_mark = packet.has_congestion_mark, .source = packet.from}, packet.bytes)) known_.reset(to);
+  const bool is_there = send(to, {.kind = Kind::kPacket, .from = top_byte_, .has_congestion_mark = packet.has_congestion_mark, .source = packet.from}, packet.bytes);
+  if (!is_there) known_.reset(to);
+  return is_there;
 }
 
 // False: nobody has that name. A message that finds no room is lost, as on a wire.

@@ -38,7 +38,8 @@ class SharedPort {
   // Becomes readable when a packet has come either way.
   [[nodiscard]] int descriptor() const noexcept { return epoll_.get(); }
 
-  // Takes out of what the UDP socket received what is not for us, handing it over; returns how many packets are left, in front.
+  // Takes out of what the UDP socket received what is not for us, handing it over; returns how many packets are left, in front. Messages to
+  // QPs that nobody has are left as well.
   [[nodiscard]] std::size_t keep_own(std::span<IncomingPacket> received) noexcept;
   // Usually nothing is handed over, so that it is looked for now and then only: to be asked before each receive of the UDP socket.
   [[nodiscard]] bool is_look_due() noexcept { return ++receives_ >= period_; }
@@ -79,7 +80,7 @@ class SharedPort {
   void name_claim(std::uint8_t top_byte, sockaddr_un&) const noexcept;
   [[nodiscard]] bool watch() noexcept;
   bool send(std::uint8_t to, const Header&, std::span<const std::byte> payload) noexcept;
-  void hand_over(const IncomingPacket&, std::uint8_t to) noexcept;
+  bool hand_over(const IncomingPacket&, std::uint8_t to) noexcept;
   [[nodiscard]] static std::optional<Header> decode(std::span<const std::byte>) noexcept;
   // True: it is a packet for us.
   [[nodiscard]] bool take(const Header&) noexcept;

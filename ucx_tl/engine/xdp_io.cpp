@@ -1,6 +1,8 @@
 #include "ucx_tl/engine/xdp_io.hpp"
 
 #include <dirent.h>
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
 #include <net/if.h>
 #include <net/if_arp.h>
 #include <sys/epoll.h>
@@ -21,7 +23,7 @@ namespace {
 constexpr std::uint32_t kFrames = 1024;
 constexpr std::uint32_t kTransmitFrames = kFrames / 4;
 // The UDP socket is asked every so many calls that find nothing; every time for a while after it had something.
-constexpr unsigned kSocketPeriod = 16;
+constexpr unsigned kSocketPeriod = 128;
 constexpr unsigned kSocketBusy = 256;
 
 [[noreturn]] void fail(const std::string& what) { throw Error(Failure::kSystem, what + ": " + std::strerror(errno)); }
@@ -49,18 +51,21 @@ XdpIo::Device XdpIo::find_device(const std::string& name) {
   ifreq request{};
   name.copy(request.ifr_name, sizeof request.ifr_name - 1);
   if (ioctl(any.get(), SIOCGIFINDEX, &request) != 0) fail("cannot find device " + name);
-  Device device{.index = static_cast<unsigned>(request.ifr_ifindex), .mac = {}};
+  Device device{.index = static_cast<unsigned>(request.ifr_ifindex)};
   if (ioctl(any.get(), SIOCGIFHWADDR, &request) != 0) fail("cannot read the address of device " + name);
   if (request.ifr_hwaddr.sa_family != ARPHRD_ETHER) throw Error(Failure::kInvalid, "AF_XDP on device " + name + ": it is no Ethernet");
   std::memcpy(device.mac.data(), request.ifr_hwaddr.sa_data, device.mac.size());
+  ethtool_drvinfo driver{};
+  driver.cmd = ETHTOOL_GDRVINFO;
+  request.ifr_data = reinterpret_cast<char*>(&driver);
+  // A veth device has socket buffers already, and copies each once more for a program in the driver.
+  device.prefers_generic = ioctl(any.get(), SIOCETHTOOL, &request) == 0 && std::strcmp(driver.driver, "veth") == 0;
   return device;
 }
 
 XdpIo::XdpIo(const std::string& device, UdpSocket& socket)
-    : socket_(socket), device_(find_device(device)), routes_(device_.index, socket.local()), memory_(kFrames), epoll_(epoll_create1(EPOLL_CLOEXEC)) {
-  if (!epoll_.is_open()) fail("cannot create an epoll descriptor");
+    : socket_(socket), device_(find_device(device)), routes_(device_.index, socket.local()), memory_(kFrames) {
   open_queues(device);
-  watch(socket_.descriptor());
   free_frames_.reserve(kTransmitFrames);
   for (std::uint32_t i = 0; i < kTransmitFrames; ++i) free_frames_.push_back(std::uint64_t{i} * PacketMemory::kFrameBytes);
 }
@@ -74,7 +79,8 @@ void XdpIo::open_queues(const std::string& device) {
     filter.qpn = std::uint32_t{*top_byte} << 16;
     filter.qpn_mask = 0xff0000;
   }
-  program_.emplace(device, device_.index, filter, count);
+  program_.emplace(XdpProgramOptions{
+      .device = device, .device_index = device_.index, .filter = filter, .queues = count, .prefers_generic = device_.prefers_generic});
   queues_.reserve(count);
   std::uint64_t frame = std::uint64_t{kTransmitFrames} * PacketMemory::kFrameBytes;
   for (unsigned i = 0; i < count; ++i) {
@@ -88,15 +94,22 @@ void XdpIo::open_queues(const std::string& device) {
     for (std::uint32_t n = 0; n < share; ++n, frame += PacketMemory::kFrameBytes) queue.fill.put(frame);
     queue.fill.publish();
     queue.wake_receiver();
-    watch(queue.descriptor());
   }
   for (unsigned i = 0; i < count; ++i) program_->redirect(i, queues_[i].descriptor());
 }
 
-void XdpIo::watch(int descriptor) {
+int XdpIo::descriptor() const noexcept {
+  if (epoll_.is_open()) return epoll_.get();
+  Descriptor epoll(epoll_create1(EPOLL_CLOEXEC));
   epoll_event event{};
   event.events = EPOLLIN;
-  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, descriptor, &event) != 0) fail("cannot watch a socket");
+  const auto watch = [&](int socket) { return epoll_ctl(epoll.get(), EPOLL_CTL_ADD, socket, &event) == 0; };
+  if (!epoll.is_open() || !watch(socket_.descriptor())) return -1;
+  for (const XdpSocket& queue : queues_) {
+    if (!watch(queue.descriptor())) return -1;
+  }
+  epoll_ = std::move(epoll);
+  return epoll_.get();
 }
 
 SendResult XdpIo::send(std::span<const OutgoingPacket> packets) noexcept {

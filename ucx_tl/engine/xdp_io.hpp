@@ -29,7 +29,7 @@ class XdpIo final : public PacketIo {
 
   [[nodiscard]] SendResult send(std::span<const OutgoingPacket>) noexcept override;
   [[nodiscard]] std::span<const IncomingPacket> receive() noexcept override;
-  [[nodiscard]] int descriptor() const noexcept override { return epoll_.get(); }
+  [[nodiscard]] int descriptor() const noexcept override;
   [[nodiscard]] bool is_receive_cheap() const noexcept override { return true; }
 
   [[nodiscard]] unsigned queues() const noexcept { return static_cast<unsigned>(queues_.size()); }
@@ -39,11 +39,11 @@ class XdpIo final : public PacketIo {
  private:
   struct Device {
     unsigned index;
-    wire::MacAddress mac;
+    wire::MacAddress mac{};
+    bool prefers_generic = false;
   };
   static Device find_device(const std::string& name);
   void open_queues(const std::string& device);
-  void watch(int descriptor);
   enum class PutResult : std::uint8_t { kTaken, kTooLong, kNotNow };
   PutResult put(const OutgoingPacket&, const wire::MacAddress& to) noexcept;
   void recycle() noexcept;
@@ -58,7 +58,7 @@ class XdpIo final : public PacketIo {
   PacketMemory memory_;
   std::optional<XdpProgram> program_;
   std::vector<XdpSocket> queues_;  // the first one sends
-  Descriptor epoll_;
+  mutable Descriptor epoll_;  // once somebody wants it: every packet costs more from then on
   std::vector<std::uint64_t> free_frames_;  // to send from
   std::array<IncomingPacket, kBatchPackets> incoming_{};
   std::array<std::uint64_t, kBatchPackets> held_{};  // frames that incoming_ refers to

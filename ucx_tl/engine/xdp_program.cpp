@@ -113,14 +113,14 @@ std::vector<XdpInstruction> assemble(const XdpFilter& filter, int map) {
   return program.take();
 }
 
-XdpProgram::XdpProgram(const std::string& device, unsigned device_index, const XdpFilter& filter, unsigned queues) {
+XdpProgram::XdpProgram(const XdpProgramOptions& options) {
   bpf_attr map{};
   map.map_type = BPF_MAP_TYPE_XSKMAP;
   map.key_size = map.value_size = 4;
-  map.max_entries = queues;
+  map.max_entries = options.queues;
   map_ = Descriptor(bpf(BPF_MAP_CREATE, map));
   if (!map_.is_open()) fail("cannot create a map of AF_XDP sockets");
-  const auto instructions = assemble(filter, map_.get());
+  const auto instructions = assemble(options.filter, map_.get());
   bpf_attr load{};
   load.prog_type = BPF_PROG_TYPE_XDP;
   load.insns = reinterpret_cast<std::uintptr_t>(instructions.data());
@@ -130,22 +130,23 @@ XdpProgram::XdpProgram(const std::string& device, unsigned device_index, const X
   std::memcpy(load.prog_name, "ina", 4);
   program_ = Descriptor(bpf(BPF_PROG_LOAD, load));
   if (!program_.is_open()) fail("cannot load an XDP program");
-  attach(device, device_index);
+  attach(options);
 }
 
-void XdpProgram::attach(const std::string& device, unsigned device_index) {
+void XdpProgram::attach(const XdpProgramOptions& options) {
   bpf_attr create{};
   create.link_create.prog_fd = static_cast<std::uint32_t>(program_.get());
-  create.link_create.target_ifindex = device_index;
+  create.link_create.target_ifindex = options.device_index;
   create.link_create.attach_type = BPF_XDP;
   for (const std::uint32_t mode : {XDP_FLAGS_DRV_MODE, XDP_FLAGS_SKB_MODE}) {
+    if (mode == XDP_FLAGS_DRV_MODE && options.prefers_generic) continue;
     create.link_create.flags = mode;
     link_ = Descriptor(bpf(BPF_LINK_CREATE, create));
     is_native_ = mode == XDP_FLAGS_DRV_MODE;
     if (link_.is_open()) return;
-    if (errno == EBUSY || errno == EEXIST) throw Error(Failure::kSystem, "device " + device + " has an XDP program already: one process a device can use AF_XDP");
+    if (errno == EBUSY || errno == EEXIST) throw Error(Failure::kSystem, "device " + options.device + " has an XDP program already: one process a device can use AF_XDP");
   }
-  fail("cannot attach an XDP program to device " + device);
+  fail("cannot attach an XDP program to device " + options.device);
 }
 
 void XdpProgram::redirect(unsigned queue, int socket) {

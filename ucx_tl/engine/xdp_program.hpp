@@ -30,10 +30,17 @@ struct XdpFilter {
 
 [[nodiscard]] std::vector<XdpInstruction> assemble(const XdpFilter&, int map);
 
+struct XdpProgramOptions {
+  std::string device;
+  unsigned device_index = 0;
+  XdpFilter filter;
+  unsigned queues = 1;           // how many sockets the map has room for
+  bool prefers_generic = false;  // leave the driver's XDP alone
+};
+
 class XdpProgram {
  public:
-  // queues: how many sockets the map has room for. Throws Error.
-  XdpProgram(const std::string& device, unsigned device_index, const XdpFilter&, unsigned queues);
+  explicit XdpProgram(const XdpProgramOptions&);  // throws Error
 
   // Packets of this receive queue go to this AF_XDP socket from now on. Throws Error.
   void redirect(unsigned queue, int socket);
@@ -41,7 +48,7 @@ class XdpProgram {
   [[nodiscard]] bool is_native() const noexcept { return is_native_; }
 
  private:
-  void attach(const std::string& device, unsigned device_index);
+  void attach(const XdpProgramOptions&);
 
   Descriptor map_;
   Descriptor program_;

@@ -16,6 +16,7 @@ class PollPace {
   // Something new was sent, which will be answered soon.
   void on_sent(std::uint64_t in_flight, Nanoseconds now) noexcept {
     last_activity_ = now;
+    inbound_ = 0;
     if (in_flight == 0) period_begin_ = now;  // the time before is the caller's own
   }
 
@@ -25,6 +26,7 @@ class PollPace {
     if (packets == 0) {
       // The time since the last packet, either way, tells how long the next one may take; a part of it more does not hurt.
       const Nanoseconds waited = now - last_activity_;
+      if (waited >= kInboundPause) inbound_ = 0;
       next_ = now + (is_bulk ? std::min(std::max(waited / 4, gap_ / 2), kLongestWait) : std::min(waited / 8, kLongestShortGap));
       return;
     }
@@ -35,9 +37,13 @@ class PollPace {
       per_packet_ = (3 * per_packet_ + period / packets) / 4;
       if (acknowledged != 0) per_acknowledged_ = (3 * per_acknowledged_ + period / acknowledged) / 4;
       gap_ = std::min({per_packet_ * kGoodBatch, per_acknowledged_ * (in_flight / 2), kLongestGap});
+    } else if (inbound_ >= kInboundBulk) {
+      per_packet_ = (3 * per_packet_ + (now - period_begin_) / packets) / 4;
+      gap_ = std::min(per_packet_ * kGoodBatch / 2, kLongestInboundGap);
     } else {
       gap_ = 0;
     }
+    inbound_ += packets;
     last_activity_ = now;
     period_begin_ = now;
     next_ = now + gap_;
@@ -46,6 +52,10 @@ class PollPace {
  private:
   static constexpr std::uint64_t kBulk = 16;       // fewer are a short exchange, where every microsecond counts
   static constexpr std::uint64_t kGoodBatch = 32;
+  // So many packets without any of ours in between are a stream that is only received. Its last packet may come so much later.
+  static constexpr std::uint64_t kInboundBulk = 64;
+  static constexpr Nanoseconds kLongestInboundGap = 20 * kMicrosecond;
+  static constexpr Nanoseconds kInboundPause = 100 * kMicrosecond;
   static constexpr Nanoseconds kLongestGap = 250 * kMicrosecond;
   static constexpr Nanoseconds kLongestShortGap = 64 * kMicrosecond;
   static constexpr Nanoseconds kLongestWait = kMillisecond;
@@ -53,6 +63,7 @@ class PollPace {
   Nanoseconds gap_ = 0;
   Nanoseconds per_packet_ = 0;        // time between two packets received, in the mean
   Nanoseconds per_acknowledged_ = 0;  // and for one packet of ours to be acknowledged
+  std::uint64_t inbound_ = 0;         // packets received since one was sent that asks for an answer
   Nanoseconds last_activity_ = 0;
   Nanoseconds period_begin_ = 0;
 };

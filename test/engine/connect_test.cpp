@@ -170,6 +170,22 @@ TEST_F(InBand, SignalHandlerLeavesTheAnswerToProgress) {
   EXPECT_EQ(b->engine.qp_count(), 1u);
 }
 
+TEST_F(InBand, SignalHandlerMayHearOfTheEnd) {
+  Qp* const qp = connect(*a, 2, *b);
+  ASSERT_TRUE(run_until_connected(qp));
+  a->engine.destroy_qp(qp);
+  for (int i = 0; i < 10; ++i) {
+    a->engine.tick(false);
+    b->engine.tick(false);
+    clock.advance(4 * kMillisecond);
+  }
+  EXPECT_EQ(b->engine.qp_count(), 1u);
+  ASSERT_TRUE(run_until([&] { return b->engine.qp_count() == 0; }));
+  Qp* const again = connect(*a, 2, *b);
+  ASSERT_TRUE(run_until_connected(again));
+  EXPECT_TRUE(transfers(*a, again, *b));
+}
+
 TEST_F(InBand, SilentPeerIsGivenUpInTime) {
   Qp* const qp = connect(*a, 9, *b);
   const Nanoseconds begin = clock.now();

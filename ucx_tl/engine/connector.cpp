@@ -52,6 +52,7 @@ void Connector::send_to_peer(const Link& link, ConnectKind kind) noexcept {
 
 void Connector::begin(Qp& qp, const QpAddress& own, const wire::UdpAddress& peer, const ServiceAddress& service, std::uint64_t nonce, Nanoseconds now) {
   reserve_one_more(waiting_, active_.size());
+  reserve_one_more(forgotten_, active_.size() + passive_.size());
   Link& link = active_[nonce];
   link = {.nonce = nonce, .is_active = true, .phase = Link::Phase::kConnecting, .peer = peer, .peer_service = service.qpn, .instance = service.instance,
           .own = own, .peer_qpn = 0, .qp = &qp, .next = now, .interval = kFirstRepeat, .give_up = now + give_up_after_};
@@ -67,7 +68,14 @@ void Connector::wait(Link& link) noexcept {
 void Connector::forget(Link* link) noexcept {
   std::erase(waiting_, link);
   if (link->qp != nullptr) link->qp->link = nullptr;
-  (link->is_active ? active_ : passive_).erase(link->nonce);
+  link->qp = nullptr;
+  link->phase = Link::Phase::kDead;
+  forgotten_.push_back(link);
+}
+
+void Connector::collect() noexcept {
+  for (const Link* const link : forgotten_) (link->is_active ? active_ : passive_).erase(link->nonce);
+  forgotten_.clear();
 }
 
 // The peer has, or wants, nothing of this connection any more.
@@ -185,6 +193,7 @@ std::optional<Connector::Request> Connector::take_request() noexcept {
 
 void Connector::accept(const Request& request, Qp& qp, const QpAddress& own) {
   reserve_one_more(dead_, passive_.size());
+  reserve_one_more(forgotten_, active_.size() + passive_.size());
   Link& link = passive_[request.nonce];
   link = {.nonce = request.nonce, .is_active = false, .phase = Link::Phase::kConnected, .peer = request.from, .peer_service = request.service, .instance = 0,
           .own = own, .peer_qpn = request.address.qpn, .qp = &qp, .next = kNever, .interval = 0, .give_up = kNever};

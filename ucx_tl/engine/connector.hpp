@@ -93,8 +93,10 @@ class Connector {
   // What the time brings: an event at a time until kNone.
   [[nodiscard]] Event take_due(Nanoseconds now) noexcept;
   [[nodiscard]] Nanoseconds deadline() const noexcept { return deadline_; }
-  // Something waits for take_request() or take_dead().
-  [[nodiscard]] bool has_work() const noexcept { return !requests_.empty() || !dead_.empty(); }
+  // Something waits for take_request(), take_dead() or collect().
+  [[nodiscard]] bool has_work() const noexcept { return !requests_.empty() || !dead_.empty() || !forgotten_.empty(); }
+  // Frees what is forgotten. Nothing else here frees memory, so that everything else may run in a signal handler, but begin() and accept().
+  void collect() noexcept;
 
   struct Outgoing {
     wire::UdpAddress to;
@@ -124,6 +126,7 @@ class Connector {
   Links passive_;
   std::vector<Link*> waiting_;  // those with a message to repeat; capacity for all that are active
   std::vector<Qp*> dead_;       // capacity for all that are passive
+  std::vector<Link*> forgotten_;  // dead, without a QP; capacity for all
   std::vector<Request> requests_;
   std::vector<Outgoing> outgoing_;
   Nanoseconds deadline_ = kNever;

@@ -87,6 +87,7 @@ void Engine::serve_connections(Nanoseconds now, bool may_allocate) noexcept {
   for (auto event = connector_.take_due(now); event.kind != Connector::Event::Kind::kNone; event = connector_.take_due(now)) apply(event);
   if (may_allocate && connector_.has_work()) {
     while (Qp* const dead = connector_.take_dead()) destroy_qp(dead);
+    connector_.collect();
     while (const auto request = connector_.take_request()) answer(*request);
   }
   if (now >= next_probe_) probe_idle(now);

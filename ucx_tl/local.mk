@@ -5,6 +5,7 @@ if HAVE_UCX_SOURCE
 lib_LTLIBRARIES += ucx_tl/libuct_ina.la
 ucx_tl_libuct_ina_la_SOURCES = \
 	ucx_tl/uct_ina.h \
+	ucx_tl/uct_ina_address.cpp \
 	ucx_tl/uct_ina_compat.h ucx_tl/uct_ina_compat.cpp \
 	ucx_tl/uct_ina_counters.h ucx_tl/uct_ina_counters.cpp \
 	ucx_tl/uct_ina_ep.h ucx_tl/uct_ina_ep.cpp \

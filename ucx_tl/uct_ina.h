@@ -32,10 +32,13 @@ struct uct_ina_memh_t {
   std::uint32_t rkey;
 };
 
+enum uct_ina_ip_version_t { UCT_INA_IP_AUTO, UCT_INA_IP_4, UCT_INA_IP_6 };
+
 struct uct_ina_iface_config_t {
   uct_iface_config_t super;
   char* relay;
   double relay_timeout;
+  uct_ina_ip_version_t ip_version;
   size_t mtu;
   size_t seg_size;
   unsigned window;
@@ -92,8 +95,8 @@ inline constexpr std::size_t kGetHeaderBytes = 64;
 inline constexpr std::size_t kEpAddressBytes = 8;
 // Interface address: service QPN (24 bits) and instance (40 bits), big endian.
 inline constexpr std::size_t kIfaceAddressBytes = 8;
-// Device address: version, flags, port, IP address, relay instance.
-inline constexpr std::size_t kDeviceAddressBytes = 28;
+// Device address: see uct_ina_address.cpp.
+inline constexpr std::size_t kDeviceAddressBytes = 32;
 
 ucs_status_t to_status(engine::QpError error) noexcept;
 ucs_status_t to_status(engine::Failure failure) noexcept;
@@ -134,7 +137,8 @@ class AsyncBlock {
 struct PeerAddress {
   wire::UdpAddress udp;
   bool is_behind_relay = false;
-  std::uint64_t relay_instance = 0;
+  std::uint64_t instance = 0;         // of the relay, or of the host whose loopback it is
+  std::uint32_t segment_bytes = 0;    // its longest active message
 };
 
 // The C++ side of an interface.
@@ -151,7 +155,6 @@ class Interface final : public engine::EventSink {
   }
   [[nodiscard]] const engine::Engine& engine() const noexcept { return *engine_; }
   [[nodiscard]] const std::string& device() const noexcept { return device_; }
-  [[nodiscard]] bool is_loopback() const noexcept { return is_loopback_; }
   [[nodiscard]] std::size_t segment_bytes() const noexcept { return engine_->options().segment_bytes; }
   void pack_address(std::byte* to) const noexcept;
   [[nodiscard]] static bool unpack_address(const std::byte* from, PeerAddress& to) noexcept;

@@ -26,6 +26,7 @@ extern "C" {
 #include <ucs/debug/log.h>
 #include <ucs/sys/compiler.h>
 #include <ucs/sys/string.h>
+#include <ucs/sys/sys.h>
 #include <ucs/time/time.h>
 #include <uct/base/uct_component.h>
 #include <uct/base/uct_iface.h>

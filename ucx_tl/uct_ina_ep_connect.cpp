@@ -36,6 +36,11 @@ ucs_status_t find_peer(const Interface& iface, const uct_device_addr_t* device_a
     ucs_error("ina: %s is not reachable from device %s: another network, or another relay", peer.udp.text().c_str(), iface.device().c_str());
     return UCS_ERR_UNREACHABLE;
   }
+  if (peer.segment_bytes < iface.segment_bytes()) {
+    ucs_error("ina: %s takes active messages of up to %u bytes, device %s sends up to %zu: UCX_INA_SEG_SIZE differs between them", peer.udp.text().c_str(),
+              peer.segment_bytes, iface.device().c_str(), iface.segment_bytes());
+    return UCS_ERR_INVALID_ADDR;
+  }
   return UCS_OK;
 }
 

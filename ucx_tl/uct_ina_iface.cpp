@@ -9,6 +9,7 @@ namespace {
 
 uct_ina_iface_t* iface_of(uct_iface_h iface) { return reinterpret_cast<uct_ina_iface_t*>(iface); }
 
+const char* ip_version_names[] = {"auto", "4", "6", nullptr};  // in the order of uct_ina_ip_version_t
 const char* io_names[] = {"udp", "xdp", "auto", nullptr};
 
 ucs_config_field_t iface_config_table[] = {
@@ -21,6 +22,10 @@ ucs_config_field_t iface_config_table[] = {
 
     {"RELAY_TIMEOUT", "1s", "Time after which opening an interface gives up on a relay that does not answer.",
      ucs_offsetof(uct_ina_iface_config_t, relay_timeout), UCS_CONFIG_TYPE_TIME},
+
+    {"IP_VERSION", "auto",
+     "4 or 6: the family of addresses. auto: that of the relay; without one IPv4 where the device has it. Peers of the other family cannot be reached.",
+     ucs_offsetof(uct_ina_iface_config_t, ip_version), UCS_CONFIG_TYPE_ENUM(ip_version_names)},
 
     {"MTU", "auto",
      "Largest payload of a packet: a multiple of 8 from 256 to 4096. The smaller one of both peers counts.\n"

@@ -15,9 +15,6 @@ using engine::Error;
 using engine::Failure;
 using engine::Nanoseconds;
 
-constexpr std::uint8_t kAddressVersion = 1;
-constexpr std::uint8_t kFlagIpv6 = 1;
-constexpr std::uint8_t kFlagRelay = 2;
 constexpr Nanoseconds kKeepaliveInBand = 10 * engine::kSecond;
 
 Nanoseconds nanoseconds(double seconds, double from, double to, const char* name) {
@@ -44,6 +41,15 @@ std::uint32_t choose_mtu(const std::string& device, const wire::UdpAddress& loca
   }
   if (configured > limit) throw Error(Failure::kInvalid, "UCX_INA_MTU is more than the " + std::to_string(limit) + " bytes that device " + device + (limit < engine::kMaxMtu && ip_limit == engine::XdpIo::kMaxIpBytes ? " and AF_XDP leave" : " leaves"));
   return static_cast<std::uint32_t>(configured);
+}
+
+// A relay of one family is reached from an address of that family.
+wire::UdpAddress choose_address(const engine::Netdev& netdev, uct_ina_ip_version_t ip_version, const std::string& relay) {
+  const bool relay_is_ipv6 = !relay.empty() && relay.front() == '[';
+  const bool use_ipv6 = ip_version == UCT_INA_IP_6 || (ip_version == UCT_INA_IP_AUTO && netdev.ipv6 && (relay_is_ipv6 || !netdev.ipv4));
+  const auto& address = use_ipv6 ? netdev.ipv6 : netdev.ipv4;
+  if (!address) throw Error(Failure::kInvalid, "device " + netdev.name + " has no IPv" + (use_ipv6 ? "6" : "4") + " address that UCX_INA_IP_VERSION wants");
+  return *address;
 }
 
 engine::RequesterOptions requester_options(const uct_ina_iface_config_t& config) {
@@ -122,11 +128,8 @@ Interface::Interface(uct_ina_iface_t* owner, const std::string& device, const uc
   const engine::Netdev netdev = find_netdev(device);
   is_loopback_ = netdev.is_loopback;
   const std::string relay = config.relay == nullptr ? "" : config.relay;
-  // A relay of the device's other family is reached from that address.
-  const bool relay_is_ipv6 = !relay.empty() && relay.front() == '[';
-  const bool use_ipv6 = netdev.ipv6 && (relay_is_ipv6 || !netdev.ipv4);
   engine::EngineOptions options;
-  options.local = use_ipv6 ? *netdev.ipv6 : *netdev.ipv4;
+  options.local = choose_address(netdev, config.ip_version, relay);
   if (config.seg_size < 256 || config.seg_size > (1u << 20)) throw Error(Failure::kInvalid, "UCX_INA_SEG_SIZE is not from 256 bytes to 1 MiB");
   options.segment_bytes = static_cast<std::uint32_t>(config.seg_size);
   options.requester = requester_options(config);
@@ -137,7 +140,7 @@ Interface::Interface(uct_ina_iface_t* owner, const std::string& device, const uc
   options.keepalive_endpoints = keepalive(config.keepalive, 0);
   if (!relay.empty()) {
     try {
-      options.relay = engine::resolve(relay, use_ipv6);
+      options.relay = engine::resolve(relay, options.local.is_ipv6);
     } catch (const Error& error) {
       throw Error(error.failure(), std::string("UCX_INA_RELAY: ") + error.what());
     }
@@ -201,36 +204,6 @@ void Interface::log_counters() const noexcept {
             c.notifications_sent.value(), c.notifications_received.value());
   ucs_debug("ina: %s connect messages %" PRIu64 " probes sent %" PRIu64 " failed endpoints %" PRIu64, device_.c_str(), c.connect_messages.value(),
             c.probes_sent.value(), c.failed_qps.value());
-}
-
-void Interface::pack_address(std::byte* to) const noexcept {
-  const engine::EngineOptions& options = engine_->options();
-  std::memset(to, 0, kDeviceAddressBytes);
-  wire::store_be<std::uint8_t>(to, kAddressVersion);
-  wire::store_be<std::uint8_t>(to + 1, static_cast<std::uint8_t>((options.local.is_ipv6 ? kFlagIpv6 : 0) | (options.relay ? kFlagRelay : 0)));
-  wire::store_be(to + 2, options.local.port);
-  std::memcpy(to + 4, options.local.ip.data(), options.local.ip.size());
-  if (options.relay) wire::store_be(to + 20, engine_->relay()->instance());
-}
-
-bool Interface::unpack_address(const std::byte* from, PeerAddress& to) noexcept {
-  const auto flags = wire::load_be<std::uint8_t>(from + 1);
-  if (wire::load_be<std::uint8_t>(from) != kAddressVersion || (flags & ~(kFlagIpv6 | kFlagRelay)) != 0) return false;
-  to.udp.is_ipv6 = (flags & kFlagIpv6) != 0;
-  to.udp.port = wire::load_be<std::uint16_t>(from + 2);
-  std::memcpy(to.udp.ip.data(), from + 4, to.udp.ip.size());
-  to.is_behind_relay = (flags & kFlagRelay) != 0;
-  to.relay_instance = wire::load_be<std::uint64_t>(from + 20);
-  return to.udp.port != 0;
-}
-
-bool Interface::is_reachable(const PeerAddress& peer) const noexcept {
-  const engine::EngineOptions& options = engine_->options();
-  if (peer.is_behind_relay != options.relay.has_value()) return false;
-  if (options.relay) return peer.relay_instance == engine_->relay()->instance();
-  const bool peer_is_loopback = peer.udp.is_ipv6 ? peer.udp.ip == std::array<std::uint8_t, 16>{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}
-                                                 : peer.udp.ip[0] == 127;
-  return peer.udp.is_ipv6 == options.local.is_ipv6 && peer_is_loopback == is_loopback_;
 }
 
 unsigned Interface::progress() noexcept {

@@ -164,6 +164,29 @@ TEST_F(RelayTest, MessagesOfConnectionsPassBetweenServiceQpns) {
   EXPECT_TRUE(std::equal(sent.begin(), sent.end() - 4, world_.outbox.all[0].bytes.begin()));
 }
 
+TEST_F(RelayTest, EveryRequestAndAnswerOfAReliableConnectionPassesUntouched) {
+  world_.register_members(2);
+  for (std::uint8_t code = 0; code < 0x20; ++code) {
+    const auto opcode = static_cast<wire::Opcode>(code);
+    const wire::OpcodeTraits traits = wire::traits(opcode);
+    if (!traits.known) continue;
+    wire::Packet packet{};
+    packet.bth = {.opcode = opcode, .dest_qpn = 2 * 4096 + 9, .ack_request = true, .psn = 0xfffffe};
+    packet.reth = {.address = 0x1122334455667788, .rkey = 0x99, .dma_length = 1 << 20};
+    packet.aeth = {.syndrome = wire::kSyndromeAck, .msn = 5};
+    packet.atomic_eth = {.address = 0x1122334455667788, .rkey = 0x99, .swap_or_add = 3, .compare = 4};
+    packet.atomic_original = 7;
+    packet.immediate = 8;
+    const Bytes sent = encode(packet, traits.payload ? Bytes(4096, std::byte{0x5a}) : Bytes{});
+    world_.outbox.all.clear();
+    world_.receive(a_, sent);
+    ASSERT_EQ(world_.outbox.all.size(), 1u) << wire::name(opcode);
+    EXPECT_EQ(world_.outbox.all[0].to, b_);
+    EXPECT_TRUE(wire::IcrcFlow(world_.own, b_).is_valid(world_.outbox.all[0].bytes));
+    EXPECT_TRUE(std::equal(sent.begin(), sent.end() - 4, world_.outbox.all[0].bytes.begin(), world_.outbox.all[0].bytes.end() - 4)) << wire::name(opcode);
+  }
+}
+
 TEST_F(RelayTest, StrangersAndWrongDestinationsAreDroppedAndCounted) {
   world_.register_members(2);
   world_.receive(c_, packet_to(2 * 4096));

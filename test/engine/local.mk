@@ -6,6 +6,7 @@ INA_ENGINE_TESTS = \
 	test/engine/answer_queue_test \
 	test/engine/deadline_heap_test \
 	test/engine/engine_memory_test \
+	test/engine/engine_read_test \
 	test/engine/engine_model_test \
 	test/engine/engine_test \
 	test/engine/engine_thread_test \
@@ -45,6 +46,8 @@ test_engine_relay_client_test_SOURCES = test/engine/relay_client_test.cpp test/e
 test_engine_relay_client_test_LDADD = $(INA_ENGINE_TEST_LDADD)
 test_engine_engine_memory_test_SOURCES = test/engine/engine_memory_test.cpp test/engine/test_network.hpp
 test_engine_engine_memory_test_LDADD = $(INA_ENGINE_TEST_LDADD)
+test_engine_engine_read_test_SOURCES = test/engine/engine_read_test.cpp test/engine/test_network.hpp
+test_engine_engine_read_test_LDADD = $(INA_ENGINE_TEST_LDADD)
 test_engine_requester_answer_test_SOURCES = test/engine/requester_answer_test.cpp test/engine/raw_peer.hpp test/engine/test_network.hpp
 test_engine_requester_answer_test_LDADD = $(INA_ENGINE_TEST_LDADD)
 test_engine_responder_answer_test_SOURCES = test/engine/responder_answer_test.cpp test/engine/raw_peer.hpp test/engine/test_network.hpp

@@ -28,7 +28,7 @@ ucs_config_field_t iface_config_table[] = {
      ucs_offsetof(uct_ina_iface_config_t, ip_version), UCS_CONFIG_TYPE_ENUM(ip_version_names)},
 
     {"MTU", "auto",
-     "Largest payload of a packet: a multiple of 8 from 256 to 4096. The smaller one of both peers counts.\n"
+     "Largest payload of a packet: a multiple of 8 from 256 to 8960. The smaller one of both peers counts.\n"
      "auto: what the MTU of the device leaves.",
      ucs_offsetof(uct_ina_iface_config_t, mtu), UCS_CONFIG_TYPE_MEMUNITS},
 

@@ -37,7 +37,7 @@ std::uint32_t choose_mtu(const std::string& device, const wire::UdpAddress& loca
   if (limit < engine::kMinMtu) throw Error(Failure::kInvalid, "the mtu of device " + device + " leaves less than 256 bytes of payload");
   if (configured == UCS_MEMUNITS_AUTO) return limit;
   if (configured < engine::kMinMtu || configured > engine::kMaxMtu || configured % 8 != 0) {
-    throw Error(Failure::kInvalid, "UCX_INA_MTU is not a multiple of 8 from 256 to 4096, nor auto");
+    throw Error(Failure::kInvalid, "UCX_INA_MTU is not a multiple of 8 from 256 to 8960, nor auto");
   }
   if (configured > limit) throw Error(Failure::kInvalid, "UCX_INA_MTU is more than the " + std::to_string(limit) + " bytes that device " + device + (limit < engine::kMaxMtu && ip_limit == engine::XdpIo::kMaxIpBytes ? " and AF_XDP leave" : " leaves"));
   return static_cast<std::uint32_t>(configured);
@@ -156,6 +156,10 @@ Interface::Interface(uct_ina_iface_t* owner, const std::string& device, const uc
   options.qpn_top_byte = socket_->qpn_top_byte();
   choose_io(static_cast<IoChoice>(config.io));
   options.mtu = choose_mtu(device, options.local, config.mtu, xdp_ ? engine::XdpIo::kMaxIpBytes : ~0u);
+  if (options.relay && options.mtu > engine::kMaxInfinibandMtu) {
+    if (config.mtu != UCS_MEMUNITS_AUTO) throw Error(Failure::kInvalid, "UCX_INA_MTU is more than the 4096 bytes that a relay takes");
+    options.mtu = engine::kMaxInfinibandMtu;
+  }
   const auto* const md = reinterpret_cast<const uct_ina_md_t*>(owner->super.md);
   engine_ = std::make_unique<engine::Engine>(options, *io_, clock_, *md->memory);
   if (options.relay) engine_->open_relay(nanoseconds(config.relay_timeout, 1e-3, 3600, "UCX_INA_RELAY_TIMEOUT"));

@@ -18,7 +18,7 @@ TEST_F(UctTest, AttributesSayWhatTheTransportCan) {
                               UCT_IFACE_FLAG_PUT_ZCOPY | UCT_IFACE_FLAG_GET_BCOPY | UCT_IFACE_FLAG_GET_ZCOPY | UCT_IFACE_FLAG_AM_SHORT |
                               UCT_IFACE_FLAG_AM_BCOPY | UCT_IFACE_FLAG_AM_ZCOPY | UCT_IFACE_FLAG_PENDING | UCT_IFACE_FLAG_ATOMIC_CPU;
   EXPECT_EQ(a.attr.cap.flags & flags, flags);
-  EXPECT_EQ(a.attr.cap.put.align_mtu, 4096u);
+  EXPECT_EQ(a.attr.cap.put.align_mtu, 8960u);
   EXPECT_EQ(a.attr.cap.get.max_zcopy, a.attr.cap.put.max_zcopy);
   EXPECT_LE(a.attr.cap.am.max_hdr, a.attr.cap.am.max_zcopy);
 }
@@ -53,7 +53,7 @@ TEST_F(ShortRetries, PeerThatIsGoneFailsTheEndpoint) {
 
 TEST(UctSettings, WrongOnesAreRefused) {
   MemoryDomain domain;
-  const Settings wrong = {{"MTU", "100"}, {"MTU", "1001"}, {"MTU", "8192"}, {"SEG_SIZE", "1"}, {"WINDOW", "1"}, {"RTO_MIN", "0"}, {"RTO_MAX", "1us"},
+  const Settings wrong = {{"MTU", "100"}, {"MTU", "1001"}, {"MTU", "9000"}, {"SEG_SIZE", "1"}, {"WINDOW", "1"}, {"RTO_MIN", "0"}, {"RTO_MAX", "1us"},
                           {"RELAY", "nonsense"}, {"RELAY", "127.0.0.1:0"}, {"RELAY", "127.0.0.1:99999"}, {"TICK", "1000"}};
   for (const auto& setting : wrong) {
     const Iface iface(domain, {setting});

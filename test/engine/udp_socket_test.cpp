@@ -183,7 +183,8 @@ TEST(Netdev, LoopbackIsListedAndItsMtuLeavesTheLargestPayload) {
 TEST(Netdev, PayloadLimitIsAMultipleOfEightThatFits) {
   EXPECT_EQ(payload_limit(1500, false), 1440u);
   EXPECT_EQ(payload_limit(1500, true), 1416u);
-  EXPECT_EQ(payload_limit(9000, false), 4096u);
+  EXPECT_EQ(payload_limit(65536, false), 8960u);
+  EXPECT_EQ(payload_limit(9000, false), 8936u);
   EXPECT_EQ(payload_limit(4156, false), 4096u);
   EXPECT_EQ(payload_limit(4155, false), 4088u);
   EXPECT_EQ(payload_limit(60, false), 0u);

@@ -53,6 +53,7 @@ struct Message {
 // Longest message: any window of PSNs stays well below half of the PSN space even at the smallest MTU.
 inline constexpr std::uint32_t kMaxMessageBytes = 1u << 28;
 inline constexpr std::uint32_t kMinMtu = 256;
-inline constexpr std::uint32_t kMaxMtu = 4096;
+inline constexpr std::uint32_t kMaxMtu = 8960;           // what a jumbo frame of 9000 bytes holds
+inline constexpr std::uint32_t kMaxInfinibandMtu = 4096;  // more is known to endpoints of ours only
 
 }  // namespace ina::engine

@@ -15,8 +15,8 @@
 namespace ina::engine {
 
 inline constexpr std::size_t kBatchPackets = 64;
-// Largest UDP payload that is received: RDMA WRITE FIRST/ONLY with 4096 bytes, and room for longer headers.
-inline constexpr std::size_t kMaxUdpPayload = 4096 + 128;
+// Largest UDP payload that is received: that of a jumbo frame, more than the largest packet with the longest headers.
+inline constexpr std::size_t kMaxUdpPayload = 9088;
 
 // Where packets go: the address and what the system calls need of it.
 struct Destination {

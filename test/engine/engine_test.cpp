@@ -95,7 +95,7 @@ TEST(Engine, AddressesThatMakeNoSenseAreRefused) {
   const QpAddress good{.qpn = 0x10, .first_psn = 5, .mtu = 1024};
   for (QpAddress bad : {QpAddress{.qpn = 1, .first_psn = 5, .mtu = 1024}, QpAddress{.qpn = 0x1000000, .first_psn = 5, .mtu = 1024},
                         QpAddress{.qpn = 0x10, .first_psn = 0x1000000, .mtu = 1024}, QpAddress{.qpn = 0x10, .first_psn = 5, .mtu = 128},
-                        QpAddress{.qpn = 0x10, .first_psn = 5, .mtu = 4104}, QpAddress{.qpn = 0x10, .first_psn = 5, .mtu = 1023}}) {
+                        QpAddress{.qpn = 0x10, .first_psn = 5, .mtu = 8968}, QpAddress{.qpn = 0x10, .first_psn = 5, .mtu = 1023}}) {
     EXPECT_FALSE(host.engine.connect(*qp, address(2), bad));
   }
   EXPECT_FALSE(host.engine.connect(*qp, wire::UdpAddress{.ip = {}, .port = 1, .is_ipv6 = true}, good));

@@ -89,6 +89,7 @@ namespace ina::uct {
 // UCX's active messages: the id and seven reserved bytes (zero) come before what UCX hands over, so that this stays aligned.
 inline constexpr std::size_t kAmHeaderBytes = 8;
 inline constexpr std::size_t kAmMaxIov = engine::kMaxPieces - 1;  // the header is a piece of its own
+inline constexpr std::size_t kMaxSegmentBytes = 1u << 20;
 // What a copied GET keeps in front of the data in its buffer.
 inline constexpr std::size_t kGetHeaderBytes = 64;
 // Endpoint address: QPN and first PSN (24 bits each) and MTU (16 bits), big endian.
@@ -96,7 +97,9 @@ inline constexpr std::size_t kEpAddressBytes = 8;
 // Interface address: service QPN (24 bits) and instance (40 bits), big endian.
 inline constexpr std::size_t kIfaceAddressBytes = 8;
 // Device address: see uct_ina_address.cpp.
-inline constexpr std::size_t kDeviceAddressBytes = 32;
+inline constexpr std::size_t kDeviceAddressBytes = 31;
+// UCP packs these lengths into 5 bits.
+static_assert(kDeviceAddressBytes < 32 && kIfaceAddressBytes < 32 && kEpAddressBytes < 32);
 
 ucs_status_t to_status(engine::QpError error) noexcept;
 ucs_status_t to_status(engine::Failure failure) noexcept;

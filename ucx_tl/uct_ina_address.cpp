@@ -5,7 +5,7 @@
 //         2  UDP port
 //         4  IP address
 //        20  relay: its instance; loopback: the host and its network namespace; else 0
-//        28  longest active message
+//        28  longest active message (24 bits)
 //
 // Numbers are big endian.
 #include "ucx_tl/uct_ina.h"
@@ -42,7 +42,9 @@ void Interface::pack_address(std::byte* to) const noexcept {
   } else if (is_loopback_address(options.local)) {
     wire::store_be(to + 20, loopback_instance());
   }
-  wire::store_be(to + 28, options.segment_bytes);
+  static_assert(kMaxSegmentBytes < 1u << 24);
+  wire::store_be(to + 28, static_cast<std::uint16_t>(options.segment_bytes >> 8));
+  wire::store_be(to + 30, static_cast<std::uint8_t>(options.segment_bytes & 0xff));
 }
 
 bool Interface::unpack_address(const std::byte* from, PeerAddress& to) noexcept {
@@ -53,7 +55,7 @@ bool Interface::unpack_address(const std::byte* from, PeerAddress& to) noexcept 
   std::memcpy(to.udp.ip.data(), from + 4, to.udp.ip.size());
   to.is_behind_relay = (flags & kFlagRelay) != 0;
   to.instance = wire::load_be<std::uint64_t>(from + 20);
-  to.segment_bytes = wire::load_be<std::uint32_t>(from + 28);
+  to.segment_bytes = std::uint32_t{wire::load_be<std::uint16_t>(from + 28)} << 8 | wire::load_be<std::uint8_t>(from + 30);
   return to.udp.port != 0 && to.segment_bytes != 0;
 }
 

@@ -130,7 +130,7 @@ Interface::Interface(uct_ina_iface_t* owner, const std::string& device, const uc
   const std::string relay = config.relay == nullptr ? "" : config.relay;
   engine::EngineOptions options;
   options.local = choose_address(netdev, config.ip_version, relay);
-  if (config.seg_size < 256 || config.seg_size > (1u << 20)) throw Error(Failure::kInvalid, "UCX_INA_SEG_SIZE is not from 256 bytes to 1 MiB");
+  if (config.seg_size < 256 || config.seg_size > kMaxSegmentBytes) throw Error(Failure::kInvalid, "UCX_INA_SEG_SIZE is not from 256 bytes to 1 MiB");
   options.segment_bytes = static_cast<std::uint32_t>(config.seg_size);
   options.requester = requester_options(config);
   options.ecn = config.ecn != 0;

@@ -82,7 +82,7 @@ class FakeRelay {
     const auto decoded = wire::decode_packet(packet.bytes);
     ASSERT_TRUE(decoded);
     EXPECT_TRUE(wire::IcrcFlow(packet.from, address(20)).is_valid(packet.bytes));
-    if (decoded->bth.opcode != wire::Opcode::kUdSendOnly) return forward(packet, decoded->bth.dest_qpn);
+    if (decoded->bth.dest_qpn != wire::kRelayQpn) return forward(packet, decoded->bth.dest_qpn);
     const auto message = wire::decode_relay_message(decoded->payload);
     ASSERT_TRUE(message);
     messages.push_back(*message);
@@ -146,6 +146,31 @@ TEST_F(RelayedPair, ConnectionsWorkThroughTheRelayWithItsNumbers) {
   }
   ASSERT_EQ(b.messages.size(), 1u);
   EXPECT_EQ(b.messages[0], payload);
+}
+
+TEST_F(RelayedPair, InterfacesConnectInBandThroughTheRelay) {
+  Host a(network, clock, 1, behind_relay());
+  Host b(network, clock, 2, behind_relay());
+  a.engine.open_relay(kSecond);
+  b.engine.open_relay(kSecond);
+  EXPECT_EQ(b.engine.service_address().qpn, 101u << wire::kQpnBlockBits);
+  Qp* const qp = a.engine.create_qp();
+  ASSERT_TRUE(a.engine.connect_to_service(*qp, address(2), b.engine.service_address()));
+  const auto run_until = [&](auto fact) {
+    for (int i = 0; i < 1000 && !fact(); ++i) {
+      a.progress();
+      b.progress();
+      clock.advance(10 * kMicrosecond);
+    }
+    return fact();
+  };
+  ASSERT_TRUE(run_until([&] { return qp->is_connected(); }));
+  const std::vector<std::byte> payload(5000, std::byte{9});
+  ASSERT_EQ(a.engine.post(*qp, Pair::send(payload, &a)), PostStatus::kPosted);
+  ASSERT_TRUE(run_until([&] { return a.completions.size() == 1; }));
+  EXPECT_EQ(b.messages.size(), 1u);
+  a.engine.destroy_qp(qp);
+  EXPECT_TRUE(run_until([&] { return b.engine.qp_count() == 0; }));
 }
 
 TEST_F(RelayedPair, RefusalSaysWhy) {

@@ -12,7 +12,8 @@ constexpr std::uint8_t kSink = 100;
 // Senders that write to one receiver as fast as they may.
 class Incast {
  public:
-  Incast(unsigned senders, bool ecn, Bottleneck bottleneck) : sink_(network_, clock_, kSink, options(ecn)) {
+  // by_read: the receiver asks for it.
+  Incast(unsigned senders, bool ecn, Bottleneck bottleneck, bool by_read = false) : by_read_(by_read), sink_(network_, clock_, kSink, options(ecn)) {
     bottleneck.nanoseconds_per_byte = kNanosecondsPerByte;
     network_.bottlenecks[address(kSink)] = bottleneck;
     for (unsigned i = 0; i < senders; ++i) {
@@ -34,18 +35,19 @@ class Incast {
         senders_[i]->host.progress();
       }
       sink_.progress();
+      count_completions();
     }
   }
   // Starts to count.
   void mark() {
     bottleneck().longest = bottleneck().marked = bottleneck().dropped = 0;
     since_ = clock_.now();
-    for (auto& sender : senders_) sender->completed_before = sender->host.completions.size();
+    for (auto& sender : senders_) sender->completed_before = sender->completed;
   }
   // Payload that was acknowledged since then, as a part of what the link can carry.
   double share(std::size_t sender) {
     const double seconds = static_cast<double>(clock_.now() - since_) * 1e-9;
-    const double bytes = static_cast<double>(senders_[sender]->host.completions.size() - senders_[sender]->completed_before) * kMessage;
+    const double bytes = static_cast<double>(senders_[sender]->completed - senders_[sender]->completed_before) * kMessage;
     return bytes / seconds * kNanosecondsPerByte * 1e-9 * (1024 + 16 + 4) / 1024;  // BTH, ICRC
   }
   double utilisation() {
@@ -69,11 +71,12 @@ class Incast {
  private:
   static constexpr std::size_t kMessage = 16384;
   struct Sender {
-    Sender(TestNetwork& network, VirtualClock& clock, std::uint8_t number, EngineOptions options) : host(network, clock, number, options, 4096) {}
+    Sender(TestNetwork& network, VirtualClock& clock, std::uint8_t number, EngineOptions options) : host(network, clock, number, options, kMessage) {}
     Host host;
     Qp* qp = nullptr;
     Qp* at_sink = nullptr;
     std::size_t posted = 0;
+    std::size_t completed = 0;
     std::size_t completed_before = 0;
   };
   static EngineOptions options(bool ecn) {
@@ -83,19 +86,31 @@ class Incast {
     return options;
   }
   void post(Sender& sender) {
-    while (sender.posted - sender.host.completions.size() < 40) {
+    Host& target = by_read_ ? sender.host : sink_;
+    while (sender.posted - sender.completed < 40) {
       Message message;
-      message.remote_address = reinterpret_cast<std::uintptr_t>(sink_.area.data());
-      message.rkey = sink_.rkey;
+      message.kind = by_read_ ? MessageKind::kRead : MessageKind::kWrite;
+      message.remote_address = reinterpret_cast<std::uintptr_t>(target.area.data());
+      message.rkey = target.rkey;
       message.pieces[0] = {.address = payload_.data(), .bytes = payload_.size()};
       message.piece_count = 1;
       message.length = static_cast<std::uint32_t>(payload_.size());
       message.token = &sender;
-      if (sender.host.engine.post(*sender.qp, message) != PostStatus::kPosted) return;
+      const PostStatus status = by_read_ ? sink_.engine.post(*sender.at_sink, message) : sender.host.engine.post(*sender.qp, message);
+      if (status != PostStatus::kPosted) return;
       ++sender.posted;
     }
   }
+  void count_completions() {
+    const auto count = [](Host& host) {
+      for (const Host::Completion& each : host.completions) static_cast<Sender*>(each.token)->completed += each.error == QpError::kNone ? 1 : 0;
+      host.completions.clear();
+    };
+    count(sink_);
+    for (auto& sender : senders_) count(sender->host);
+  }
 
+  bool by_read_;
   VirtualClock clock_;
   TestNetwork network_{clock_, 1};
   Host sink_;
@@ -122,6 +137,19 @@ TEST_P(MarkingQueue, StaysShortAndIsSharedFairlyWithoutLoss) {
 
 INSTANTIATE_TEST_SUITE_P(Senders, MarkingQueue, testing::Values(1u, 2u, 4u, 8u, 16u, 32u));
 
+// A READ asks for up to 16 packets at once, so that the queue is longer.
+TEST(Congestion, AnswersToReadsThroughAMarkingQueueKeepItShort) {
+  for (const unsigned senders : {1u, 4u}) {
+    Incast incast(senders, true, {.mark_above = 40}, true);
+    incast.run(60 * kMillisecond);
+    incast.mark();
+    incast.run(100 * kMillisecond);
+    EXPECT_GE(incast.utilisation(), 0.9);
+    EXPECT_LE(incast.unfairness(), 2.0);
+    EXPECT_LE(incast.bottleneck().longest, 200u);
+  }
+}
+
 class DroppingQueue : public testing::TestWithParam<unsigned> {};
 
 TEST_P(DroppingQueue, IsUsedWell) {
@@ -146,7 +174,7 @@ TEST(Congestion, WhoIsLeftAloneHasTheWholeLinkAgain) {
 
 TEST(CongestionControl, LimitsNothingWithoutANotification) {
   CongestionControl control(256);
-  control.on_sent(1);
+  control.on_sent(1, 1);
   control.on_acknowledged(1000, 10 * kMicrosecond, kSecond);
   EXPECT_FALSE(control.is_limiting());
   EXPECT_EQ(control.window(), 256u);
@@ -175,7 +203,7 @@ TEST(CongestionControl, NeverForbidsToSend) {
   for (int i = 0; i < 1000; ++i) control.on_notification(100, 20 * kMicrosecond, now += 50 * kMicrosecond);
   EXPECT_EQ(control.window(), CongestionControl::kLeastInFlight);
   unsigned sent = 0;
-  for (; control.is_due(now) && sent < 100; ++sent) control.on_sent(now);
+  for (; control.is_due(now) && sent < 100; ++sent) control.on_sent(1, now);
   EXPECT_LE(sent, 5u);  // what it may catch up
   EXPECT_LE(control.next_send(), now + 100 * kMicrosecond);
   EXPECT_TRUE(control.is_due(control.next_send()));
@@ -211,7 +239,7 @@ TEST(CongestionControl, PacesAWindowOverTheRoundTrip) {
   unsigned turns = 0;
   while (now < end) {
     ++turns;
-    for (; control.is_due(now); ++sent) control.on_sent(now);
+    for (; control.is_due(now); ++sent) control.on_sent(1, now);
     now = control.next_send();
   }
   EXPECT_NEAR(sent, 400, 10);   // 32 a round trip and a quarter more

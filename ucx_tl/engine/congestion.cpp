@@ -100,10 +100,10 @@ void CongestionControl::stop_limiting() noexcept {
 }
 
 // Packets take a part of the round trip each. Who has used up the time waits until some more may go together.
-void CongestionControl::pace(Nanoseconds now) noexcept {
+void CongestionControl::pace(std::uint32_t packets, Nanoseconds now) noexcept {
   const Nanoseconds each = round_trip_ * kPacket * kPaceNumerator / (Nanoseconds{window_} * kPaceDenominator);
   const std::uint32_t turn = std::clamp(window_ / kPacket / 4, 1u, kLargestTurn);
-  paid_until_ = std::max(paid_until_, now - std::min(now, kTurnsToCatchUp * turn * each)) + each;
+  paid_until_ = std::max(paid_until_, now - std::min(now, kTurnsToCatchUp * turn * each)) + packets * each;
   next_send_ = paid_until_ > now ? paid_until_ + (turn - 1) * each : 0;
 }
 

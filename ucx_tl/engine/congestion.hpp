@@ -32,8 +32,9 @@ class CongestionControl {
   // The peer saw a mark. round_trip: smoothed, 0 if unknown. in_flight: packets, at this moment.
   void on_notification(std::uint32_t in_flight, Nanoseconds round_trip, Nanoseconds now) noexcept;
   void on_acknowledged(std::uint32_t packets, Nanoseconds round_trip, Nanoseconds now) noexcept;
-  void on_sent(Nanoseconds now) noexcept {
-    if (is_limiting()) pace(now);
+  // packets: those sent, or asked for by a READ.
+  void on_sent(std::uint32_t packets, Nanoseconds now) noexcept {
+    if (is_limiting()) pace(packets, now);
   }
 
  private:
@@ -41,7 +42,7 @@ class CongestionControl {
   void recover(Nanoseconds now) noexcept;
   void grow() noexcept;
   void stop_limiting() noexcept;
-  void pace(Nanoseconds now) noexcept;
+  void pace(std::uint32_t packets, Nanoseconds now) noexcept;
   void set_round_trip(Nanoseconds round_trip) noexcept;
 
   std::uint32_t largest_;

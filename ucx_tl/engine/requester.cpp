@@ -98,7 +98,7 @@ Requester::Packet Requester::take_packet(Nanoseconds now) noexcept {
   }
   packet.ack_request = !has_unsent() || in_flight() >= window() || packet.psn % kAckRequestPeriod == 0;
   if (deadline_ == kNever) arm(now);
-  congestion_.on_sent(now);
+  congestion_.on_sent(static_cast<std::uint32_t>(wire::psn_distance(next_psn_, packet.psn)), now);
   return packet;
 }
 

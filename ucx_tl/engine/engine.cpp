@@ -16,6 +16,8 @@ namespace {
 constexpr unsigned kTurn = 16;
 // A tick that finds more than this leaves the rest to the next one.
 constexpr unsigned kTickBatches = 16;
+// The same for a call of progress().
+constexpr unsigned kProgressBatches = 16;
 // Batches of one call: a peer may ask for more than is good to send at once, and the caller has something else to do as well.
 constexpr unsigned kTransmitBatches = 64;
 // A connection without anything outstanding gives its queue's memory back after this time or up to twice of it.
@@ -228,10 +230,16 @@ unsigned Engine::progress() noexcept {
   serve_connections(now, true);
   transmit(now);
   if (!io_.get().is_receive_cheap() && !pace_.is_due(now)) return 0;
-  const unsigned received = receive(now);
+  unsigned received = receive(now);
+  unsigned taken = received;
+  // A caller that comes seldom finds more than a batch. Messages of its own have a limited number of buffers and go first.
+  for (unsigned batches = 1; batches < kProgressBatches && received == kBatchPackets && receive_resources_.messages.empty(); ++batches) {
+    transmit(now);
+    taken += received = receive(clock_.now());
+  }
   serve_connections(now, true);
   transmit(now);
-  return received;
+  return taken;
 }
 
 bool Engine::tick(bool may_allocate) noexcept {

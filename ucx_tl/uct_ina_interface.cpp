@@ -246,6 +246,7 @@ void Interface::on_failed(engine::Qp& qp, engine::QpError error) noexcept {
   auto* const ep = static_cast<uct_ina_ep_t*>(qp.user);
   if (error == engine::QpError::kCancelled) return;  // the user asked for it
   const ucs_status_t status = to_status(error);
+  if (error == engine::QpError::kRefused) ucs_debug("ina: qp 0x%06x on %s is refused by the peer: %s", qp.number(), device_.c_str(), wire::describe(qp.refusal));
   const ucs_status_t handled = uct_iface_handle_ep_err(&owner_->super.super, &ep->super.super, status);
   if (handled != UCS_OK) {
     ucs_log(owner_->super.config.failure_level, "ina: endpoint with qp 0x%06x on %s failed: %s", qp.number(), device_.c_str(), ucs_status_string(status));

@@ -214,6 +214,7 @@ TEST_F(InBand, ConnectToAnEarlierProcessIsRejected) {
   ASSERT_TRUE(a->engine.connect_to_service(*qp, address(2), earlier));
   ASSERT_TRUE(run_until([&] { return !a->failures.empty(); }, 100 * kMillisecond));
   EXPECT_EQ(a->failures[0].second, QpError::kRefused);
+  EXPECT_EQ(qp->refusal, wire::ConnectRefusal::kNotHere);
   EXPECT_EQ(b->engine.qp_count(), 0u);
 }
 
@@ -346,6 +347,7 @@ TEST_F(InBand, QpNumbersOfAPeerThatHasNoneLeftAreNotWaitedFor) {
   Qp* const qp = connect(*a, 2, *b);
   ASSERT_TRUE(run_until([&] { return !a->failures.empty(); }, kSecond));
   EXPECT_EQ(a->failures[0], std::pair(qp, QpError::kRefused));
+  EXPECT_EQ(qp->refusal, wire::ConnectRefusal::kNoQp);
 }
 
 TEST_F(InBand, ManyConnectionsAtOnceAreMade) {

@@ -135,7 +135,7 @@ Connector::Event Connector::on_accept(const wire::UdpAddress& from, std::uint32_
       link->peer_qpn = message.qpn;
       std::erase(waiting_, link);
       return {.kind = Event::Kind::kConnected, .qp = link->qp, .peer = link->peer,
-              .address = {.qpn = message.qpn, .first_psn = message.first_psn, .mtu = message.mtu}};
+              .address = {.qpn = message.qpn, .first_psn = message.first_psn, .mtu = message.mtu}, .reason = {}};
     case Link::Phase::kClosing:
       link->peer_qpn = message.qpn;
       send_to_peer(*link, ConnectKind::kClose);
@@ -154,7 +154,7 @@ Connector::Event Connector::on_reject(const wire::UdpAddress& from, const Connec
   Link* const link = find(active_, message.nonce, from);
   if (link == nullptr || link->phase != Link::Phase::kConnecting) return {};
   bury(*link);
-  return {.kind = Event::Kind::kRefused, .qp = link->qp, .peer = link->peer, .address = {}};
+  return {.kind = Event::Kind::kRefused, .qp = link->qp, .peer = link->peer, .address = {}, .reason = message.reason};
 }
 
 void Connector::on_close(const wire::UdpAddress& from, std::uint32_t source_qpn, const ConnectMessage& message) noexcept {
@@ -179,7 +179,7 @@ Connector::Event Connector::on_reset(const wire::UdpAddress& from, const Connect
     const bool lives = link != nullptr && (link->phase == Link::Phase::kConnected || link->phase == Link::Phase::kConnecting);
     if (!lives || link->own.qpn != message.peer_qpn) continue;
     bury(*link);
-    return {.kind = Event::Kind::kReset, .qp = link->qp, .peer = link->peer, .address = {}};
+    return {.kind = Event::Kind::kReset, .qp = link->qp, .peer = link->peer, .address = {}, .reason = {}};
   }
   return {};
 }
@@ -268,7 +268,7 @@ Connector::Event Connector::take_due(Nanoseconds now) noexcept {
         }
         bury(*link);
         deadline_ = now;  // there may be more
-        return {.kind = Event::Kind::kTimedOut, .qp = link->qp, .peer = link->peer, .address = {}};
+        return {.kind = Event::Kind::kTimedOut, .qp = link->qp, .peer = link->peer, .address = {}, .reason = {}};
       }
       send_to_peer(*link, link->phase == Link::Phase::kConnecting ? ConnectKind::kConnect : ConnectKind::kClose);
       link->next = now + link->interval;

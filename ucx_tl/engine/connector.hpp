@@ -62,6 +62,7 @@ class Connector {
     Qp* qp = nullptr;
     wire::UdpAddress peer;
     QpAddress address;  // connected: the peer's
+    wire::ConnectRefusal reason = wire::ConnectRefusal::kNone;  // refused
   };
   // A message that came from there; own_instance: of this interface.
   Event on_message(const wire::UdpAddress& from, std::uint32_t source_qpn, const wire::ConnectMessage&, std::uint64_t own_instance) noexcept;

@@ -74,9 +74,14 @@ void Engine::apply(const Connector::Event& event) noexcept {
   switch (event.kind) {
     case Kind::kNone: return;
     case Kind::kConnected:
-      if (!connect(*event.qp, event.peer, event.address)) return fail_qp(*event.qp, QpError::kRefused);
+      if (!connect(*event.qp, event.peer, event.address)) {
+        event.qp->refusal = wire::ConnectRefusal::kBadAddress;
+        return fail_qp(*event.qp, QpError::kRefused);
+      }
       return watch(*event.qp, options_.keepalive);
-    case Kind::kRefused: return fail_qp(*event.qp, QpError::kRefused);
+    case Kind::kRefused:
+      event.qp->refusal = event.reason;
+      return fail_qp(*event.qp, QpError::kRefused);
     case Kind::kReset: return fail_qp(*event.qp, QpError::kReset);
     case Kind::kTimedOut: return fail_qp(*event.qp, QpError::kNoAnswer);
   }

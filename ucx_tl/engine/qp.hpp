@@ -11,6 +11,7 @@
 #include "ucx_tl/engine/packet_io.hpp"
 #include "ucx_tl/engine/requester.hpp"
 #include "ucx_tl/engine/responder.hpp"
+#include "wire/connect_message.hpp"
 #include "wire/icrc.hpp"
 
 namespace ina::engine {
@@ -52,6 +53,7 @@ class Qp {
   void* user = nullptr;  // the layer above's
   std::optional<Peer> peer;
   Link* link = nullptr;       // connected in band; the connector's
+  wire::ConnectRefusal refusal = wire::ConnectRefusal::kNone;  // why the peer's interface refused
   Nanoseconds keepalive = 0;  // idle time after which the peer is asked for a sign of life; 0: never
   Nanoseconds last_heard = 0;
   Requester requester;

@@ -379,6 +379,16 @@ TEST_F(Watched, KilledPeerIsNoticedByOneThatOnlyReceives) {
   EXPECT_EQ(a->failures.size(), 1u);
 }
 
+TEST_F(Watched, PassiveQpGoesThoughEndpointsAreNeverGivenUp) {
+  options_.requester.retry_limit = RequesterOptions::kNoLimit;
+  a.reset();
+  a = start(1);
+  Qp* const to_a = connect(*b, 1, *a);
+  ASSERT_TRUE(run_until_connected(to_a));
+  kill_b();
+  EXPECT_TRUE(run_until([&] { return a->engine.qp_count() == 0; }, 100 * kSecond, kMillisecond));
+}
+
 TEST_F(Watched, IdleConnectionsLive) {
   Qp* const qp = connect(*a, 2, *b);
   ASSERT_TRUE(run_until_connected(qp));

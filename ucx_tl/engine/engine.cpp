@@ -26,6 +26,8 @@ constexpr Nanoseconds kIdle = 100 * kMillisecond;
 constexpr std::uint32_t kRelayInDoubt = 3;
 // After so many the peer's interface is asked whether it still knows the connection.
 constexpr std::uint32_t kPeerInDoubt = 2;
+// Passive QPs go at last after so many, also where endpoints are never given up: nobody would notice that they are left over.
+constexpr std::uint32_t kPassiveRetries = 64;
 constexpr std::uint32_t kBlockQpns = 1u << wire::kQpnBlockBits;
 
 const char* describe(wire::RelayRefusal reason) noexcept {
@@ -312,6 +314,7 @@ void Engine::on_timer(Qp& qp, Nanoseconds now) noexcept {
   if (!had_failed && qp.has_failed()) on_qp_failed(qp);
   if (relay_ && qp.requester.silent_timeouts() >= kRelayInDoubt) relay_->client.refresh_soon(now);
   if (qp.link != nullptr && qp.requester.silent_timeouts() >= kPeerInDoubt) connector_.doubt(qp);
+  if (qp.link != nullptr && !qp.link->is_active && qp.requester.silent_timeouts() >= kPassiveRetries) fail_qp(qp, QpError::kRetriesExhausted);
   timers_.set(qp, std::min(qp.requester.deadline(), now + kIdle));
   if (qp.has_work(now)) list_for_sending(qp);
   note(qp);

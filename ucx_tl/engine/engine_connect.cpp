@@ -95,7 +95,7 @@ void Engine::serve_connections(Nanoseconds now, bool may_allocate) noexcept {
     connector_.collect();
     while (const auto request = connector_.take_request()) answer(*request);
   }
-  if (now >= next_probe_) probe_idle(now);
+  if (may_allocate && now >= next_probe_) probe_idle(now);  // the message may be the first for a while, and need memory
   if (!connector_.outgoing().empty()) send_connect_messages();
 }
 

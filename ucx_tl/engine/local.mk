@@ -25,7 +25,8 @@ ucx_tl_engine_libinaengine_la_SOURCES = \
 	ucx_tl/engine/relay_client.hpp ucx_tl/engine/relay_client.cpp \
 	ucx_tl/engine/requester.hpp ucx_tl/engine/requester.cpp ucx_tl/engine/requester_answer.cpp \
 	ucx_tl/engine/resolve.hpp ucx_tl/engine/resolve.cpp \
-	ucx_tl/engine/responder.hpp ucx_tl/engine/responder.cpp \
+	ucx_tl/engine/request.hpp \
+	ucx_tl/engine/responder.hpp ucx_tl/engine/responder.cpp ucx_tl/engine/responder_answer.cpp \
 	ucx_tl/engine/rtt.hpp \
 	ucx_tl/engine/shared_port.hpp ucx_tl/engine/shared_port.cpp ucx_tl/engine/shared_port_places.cpp \
 	ucx_tl/engine/udp_socket.hpp ucx_tl/engine/udp_socket.cpp \

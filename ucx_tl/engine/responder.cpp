@@ -1,7 +1,8 @@
 #include "ucx_tl/engine/responder.hpp"
 
-#include <algorithm>
 #include <cstring>
+
+#include "ucx_tl/engine/request.hpp"
 
 namespace ina::engine {
 namespace {
@@ -15,41 +16,6 @@ constexpr std::uint32_t kNakEvery = 4;
 constexpr Nanoseconds kAcknowledgeDelay = 30 * kMicrosecond;
 // Timer code of RNR NAKs: 0.64 ms, some turns of a progress loop.
 constexpr std::uint8_t kSyndromeNotReady = 0x20 | 12;
-
-// What an opcode asks for, and its place in a message. kNothing: no request that we know.
-enum class Request : std::uint8_t { kNothing, kSend, kWrite, kRead, kAtomic };
-struct Meaning {
-  Request request = Request::kNothing;
-  bool begins = false;
-  bool ends = false;
-  bool immediate = false;
-  bool invalidate = false;
-};
-
-constexpr auto kMeanings = [] {
-  std::array<Meaning, 0x20> meanings{};
-  const auto set = [&](Opcode opcode, Meaning meaning) { meanings[static_cast<std::size_t>(opcode)] = meaning; };
-  set(Opcode::kSendFirst, {.request = Request::kSend, .begins = true});
-  set(Opcode::kSendMiddle, {.request = Request::kSend});
-  set(Opcode::kSendLast, {.request = Request::kSend, .ends = true});
-  set(Opcode::kSendLastImmediate, {.request = Request::kSend, .ends = true, .immediate = true});
-  set(Opcode::kSendLastInvalidate, {.request = Request::kSend, .ends = true, .invalidate = true});
-  set(Opcode::kSendOnly, {.request = Request::kSend, .begins = true, .ends = true});
-  set(Opcode::kSendOnlyImmediate, {.request = Request::kSend, .begins = true, .ends = true, .immediate = true});
-  set(Opcode::kSendOnlyInvalidate, {.request = Request::kSend, .begins = true, .ends = true, .invalidate = true});
-  set(Opcode::kWriteFirst, {.request = Request::kWrite, .begins = true});
-  set(Opcode::kWriteMiddle, {.request = Request::kWrite});
-  set(Opcode::kWriteLast, {.request = Request::kWrite, .ends = true});
-  set(Opcode::kWriteLastImmediate, {.request = Request::kWrite, .ends = true, .immediate = true});
-  set(Opcode::kWriteOnly, {.request = Request::kWrite, .begins = true, .ends = true});
-  set(Opcode::kWriteOnlyImmediate, {.request = Request::kWrite, .begins = true, .ends = true, .immediate = true});
-  set(Opcode::kReadRequest, {.request = Request::kRead, .begins = true, .ends = true});
-  set(Opcode::kFetchAdd, {.request = Request::kAtomic, .begins = true, .ends = true});
-  set(Opcode::kCompareSwap, {.request = Request::kAtomic, .begins = true, .ends = true});
-  return meanings;
-}();
-
-const Meaning& meaning_of(Opcode opcode) noexcept { return kMeanings[static_cast<std::size_t>(opcode) % kMeanings.size()]; }
 
 // Readers poll the end of what they expect without a lock: it is stored last, after everything before it. The widest aligned word
 // at the end is stored in one piece.
@@ -135,32 +101,6 @@ void Responder::on_executed(const wire::Packet& packet, Nanoseconds now) noexcep
   }
 }
 
-// READs are executed again, which changes nothing; atomics are answered as the first time; all else is acknowledged again.
-void Responder::on_duplicate(const wire::Packet& packet) noexcept {
-  counters_.duplicates.add();
-  Answer answer{.is_repetition = true, .psn = packet.bth.psn};
-  switch (meaning_of(packet.bth.opcode).request) {
-    case Request::kRead:
-      if (packet.reth.dma_length > kMaxMessageBytes) return;
-      answer.packets = packets_of(packet.reth.dma_length);
-      // It repeats what was asked for, or the end of it: what goes beyond is something else.
-      if (wire::psn_distance(wire::psn_add(answer.psn, answer.packets), expected_psn_) > 0) return;
-      answer.bytes = packet.reth.dma_length;
-      answer.rkey = packet.reth.rkey;
-      answer.address = packet.reth.address;
-      return answers_.repeat(answer);
-    case Request::kAtomic:
-      for (std::uint32_t i = 0; i < executed_atomics_.size() && i < executed_atomic_count_; ++i) {
-        if (executed_atomics_[i].psn != packet.bth.psn) continue;
-        answer.kind = Answer::Kind::kAtomic;
-        answer.original = executed_atomics_[i].original;
-        return answers_.repeat(answer);
-      }
-      return;
-    default: acknowledge_now_ = true;
-  }
-}
-
 // Once a gap. Again when the first packet behind it comes again, which shows that the repetition was lost as well, and after some more
 // packets, since the NAK may have been lost: a time-out of the sender takes much longer.
 void Responder::report_gap(std::uint32_t psn) noexcept {
@@ -207,31 +147,6 @@ Responder::Outcome Responder::execute(const wire::Packet& packet) noexcept {
   const Outcome outcome = execute_send(packet, meaning.begins, meaning.ends);
   if (meaning.invalidate && outcome == Outcome::kExecuted) memory_.invalidate(packet.invalidate_rkey);
   return outcome;
-}
-
-Responder::Outcome Responder::execute_read(const wire::Packet& packet) noexcept {
-  const wire::Reth& reth = packet.reth;
-  if (reth.dma_length > kMaxMessageBytes) return Outcome::kInvalid;
-  if (reth.dma_length != 0 && memory_.find(reth.rkey, reth.address, reth.dma_length) == nullptr) return Outcome::kAccess;
-  const bool is_queued = answers_.add({.psn = packet.bth.psn, .packets = packets_of(reth.dma_length), .bytes = reth.dma_length, .rkey = reth.rkey, .address = reth.address});
-  return is_queued ? Outcome::kExecuted : Outcome::kInvalid;
-}
-
-Responder::Outcome Responder::execute_atomic(const wire::Packet& packet) noexcept {
-  const wire::AtomicEth& request = packet.atomic_eth;
-  if (request.address % sizeof(std::uint64_t) != 0 || !answers_.has_room()) return Outcome::kInvalid;
-  std::byte* const at = memory_.find(request.rkey, request.address, sizeof(std::uint64_t));
-  if (at == nullptr) return Outcome::kAccess;
-  auto* const word = reinterpret_cast<std::uint64_t*>(at);
-  std::uint64_t original;
-  if (packet.bth.opcode == Opcode::kFetchAdd) {
-    original = __atomic_fetch_add(word, request.swap_or_add, __ATOMIC_ACQ_REL);
-  } else {
-    original = request.compare;  // on a mismatch it becomes what was there
-    (void)__atomic_compare_exchange_n(word, &original, request.swap_or_add, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
-  }
-  executed_atomics_[executed_atomic_count_++ % executed_atomics_.size()] = {.psn = packet.bth.psn, .original = original};
-  return answers_.add({.kind = Answer::Kind::kAtomic, .psn = packet.bth.psn, .original = original}) ? Outcome::kExecuted : Outcome::kInvalid;
 }
 
 Responder::Outcome Responder::execute_write(const wire::Packet& packet, bool first, bool last) noexcept {
@@ -296,43 +211,6 @@ std::optional<Responder::Response> Responder::take_response() noexcept {
   acknowledge_now_ = false;
   unacknowledged_ = 0;
   return response;
-}
-
-// The next packet of the oldest answer; nullopt: it is refused, since its memory is not there any more.
-std::optional<Responder::Response> Responder::take_answer() noexcept {
-  const Answer& front = answers_.front();
-  Response response{.psn = front.psn, .msn = msn_, .answer = front};
-  if (front.kind == Answer::Kind::kAtomic) {
-    response.opcode = Opcode::kAtomicAcknowledge;
-  } else {
-    response.answer.bytes = std::min(front.bytes, mtu_);
-    // All that is left is checked for each packet: memory may be deregistered in between.
-    if (front.bytes != 0 && (response.payload = memory_.find(front.rkey, front.address, front.bytes)) == nullptr) {
-      refuse_answer();
-      return std::nullopt;
-    }
-    if (front.packets == 1) {
-      response.opcode = front.is_first ? Opcode::kReadResponseOnly : Opcode::kReadResponseLast;
-    } else {
-      response.opcode = front.is_first ? Opcode::kReadResponseFirst : Opcode::kReadResponseMiddle;
-    }
-  }
-  answers_.advance(response.answer.bytes);
-  return response;
-}
-
-void Responder::refuse_answer() noexcept {
-  const Answer& front = answers_.front();
-  counters_.access_errors.add();
-  if (!front.is_repetition) {
-    refuse(wire::kSyndromeNakRemoteAccess, front.psn);
-    return answers_.clear();
-  }
-  // The peer may have had it long ago, and then knows what to think of this.
-  has_nak_ = true;
-  nak_syndrome_ = wire::kSyndromeNakRemoteAccess;
-  refused_psn_ = front.psn;
-  answers_.remove_front();
 }
 
 void Responder::untake(const Response& response) noexcept {

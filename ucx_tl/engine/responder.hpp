@@ -105,7 +105,7 @@ class Responder {
     std::uint64_t original = 0;
   };
   std::array<ExecutedAtomic, AnswerQueue::kMost> executed_atomics_;
-  std::uint32_t executed_atomic_count_ = 0;  // ever; the place of the next one is this modulo the size
+  std::uint64_t executed_atomic_count_ = 0;  // ever; the place of the next one is this modulo the size
 
   std::uint32_t unacknowledged_ = 0;     // requests executed since the last acknowledgement
   Nanoseconds unacknowledged_since_ = 0;

@@ -147,7 +147,11 @@ class Engine {
   // Connections in band (engine_connect.cpp).
   void on_connect_packet(const IncomingPacket&, const wire::Packet&) noexcept;
   void apply(const Connector::Event&) noexcept;
-  void serve_connections(Nanoseconds now, bool may_allocate) noexcept;
+  void serve_connections(Nanoseconds now, bool may_allocate) noexcept {  // called all the time, and mostly for nothing
+    const bool is_quiet = now < connector_.deadline() && now < next_probe_ && !connector_.has_work() && connector_.outgoing().empty();
+    if (!is_quiet) [[unlikely]] serve(now, may_allocate);
+  }
+  void serve(Nanoseconds now, bool may_allocate) noexcept;
   void answer(const Connector::Request&) noexcept;
   void watch(Qp&, Nanoseconds keepalive) noexcept;
   void send_connect_messages() noexcept;

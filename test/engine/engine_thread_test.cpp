@@ -1,5 +1,6 @@
 // engine_thread_test.cpp: ticks from a second thread while the first one reads what arrives without a lock.
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <atomic>
 #include <mutex>
@@ -87,6 +88,42 @@ TEST(EngineThreads, RegistrationIsSafeWhileTicksReceive) {
       pair.a.engine.report(pair.a);
     }
   }
+}
+
+TEST(EngineThreads, MemoryIsNotReadOnceItsDeregistrationHasReturned) {
+  constexpr std::size_t kBytes = 256 << 10;
+  unsigned completed = 0;
+  for (unsigned round = 0; round < 60; ++round) {
+    Pair pair(round + 1);
+    std::vector<std::byte> into(kBytes);
+    void* const mapping = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ASSERT_NE(mapping, MAP_FAILED);
+    std::memset(mapping, 0x7e, kBytes);
+    const auto rkey = pair.b.memory.add(static_cast<std::byte*>(mapping), kBytes);
+    ASSERT_TRUE(rkey);
+    Message message = pair.write(into, 0, &pair);
+    message.kind = MessageKind::kRead;
+    message.remote_address = reinterpret_cast<std::uintptr_t>(mapping);
+    message.rkey = *rkey;
+    Ticker ticker(pair);
+    {
+      const std::lock_guard lock(ticker.mutex);
+      ASSERT_EQ(pair.a.engine.post(*pair.qp_a, message), PostStatus::kPosted);
+    }
+    for (unsigned i = 0; i < round; ++i) std::this_thread::yield();
+    ASSERT_TRUE(pair.b.memory.remove(*rkey));
+    munmap(mapping, kBytes);  // whoever reads it now crashes
+    while (pair.a.completions.empty()) {
+      const std::lock_guard lock(ticker.mutex);
+      pair.a.engine.report(pair.a);
+    }
+    const QpError error = pair.a.completions[0].error;
+    EXPECT_TRUE(error == QpError::kNone || error == QpError::kRemoteAccess);
+    if (error != QpError::kNone) continue;
+    ++completed;
+    EXPECT_TRUE(std::all_of(into.begin(), into.end(), [](std::byte b) { return b == std::byte{0x7e}; }));
+  }
+  RecordProperty("completed", static_cast<int>(completed));
 }
 
 }  // namespace

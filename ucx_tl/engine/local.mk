@@ -9,7 +9,7 @@ ucx_tl_engine_libinaengine_la_SOURCES = \
 	ucx_tl/engine/counters.hpp \
 	ucx_tl/engine/deadline_heap.hpp \
 	ucx_tl/engine/descriptor.hpp \
-	ucx_tl/engine/engine.hpp ucx_tl/engine/engine.cpp ucx_tl/engine/engine_connect.cpp \
+	ucx_tl/engine/engine.hpp ucx_tl/engine/engine.cpp ucx_tl/engine/engine_connect.cpp ucx_tl/engine/engine_progress.cpp ucx_tl/engine/engine_receive.cpp \
 	ucx_tl/engine/error.hpp \
 	ucx_tl/engine/memory_table.hpp ucx_tl/engine/memory_table.cpp \
 	ucx_tl/engine/message.hpp \

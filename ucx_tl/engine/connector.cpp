@@ -270,6 +270,10 @@ Connector::Event Connector::take_due(Nanoseconds now) noexcept {
         deadline_ = now;  // there may be more
         return {.kind = Event::Kind::kTimedOut, .qp = link->qp, .peer = link->peer, .address = {}, .reason = {}};
       }
+      if (outgoing_.size() == outgoing_.capacity()) {
+        deadline_ = now;
+        return {};
+      }
       send_to_peer(*link, link->phase == Link::Phase::kConnecting ? ConnectKind::kConnect : ConnectKind::kClose);
       link->next = now + link->interval;
       link->interval = std::min(2 * link->interval, kLongestRepeat);

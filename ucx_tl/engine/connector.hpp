@@ -49,7 +49,7 @@ class Connector {
  public:
   // What does not fit into these until it is taken is dropped: its sender repeats it.
   static constexpr std::size_t kMostRequests = 64;
-  static constexpr std::size_t kMostMessages = 256;
+  static constexpr std::size_t kMostMessages = 64;
 
   explicit Connector(Nanoseconds give_up_after);
 
@@ -91,7 +91,7 @@ class Connector {
   // The interface closes: one message to every peer.
   void say_goodbye() noexcept;
 
-  // What the time brings: an event at a time until kNone.
+  // What the time brings: an event at a time until kNone. If the deadline has still passed then, outgoing() was full.
   [[nodiscard]] Event take_due(Nanoseconds now) noexcept;
   [[nodiscard]] Nanoseconds deadline() const noexcept { return deadline_; }
   // Something waits for take_request(), take_dead() or collect().

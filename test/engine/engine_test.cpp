@@ -168,6 +168,21 @@ TEST(Engine, TickAloneReceivesAcknowledgesAndRetransmits) {
   EXPECT_EQ(pair.a.completions.size(), 1u);
 }
 
+TEST(Engine, CallerThatComesSeldomGetsMoreThanABatch) {
+  Pair pair(1);
+  const std::vector<std::byte> payload(200 * 1024);
+  const auto write_all = [&] {
+    pair.a.completions.clear();
+    ASSERT_EQ(pair.a.engine.post(*pair.qp_a, pair.write(payload, 0, &pair)), PostStatus::kPosted);
+  };
+  write_all();
+  ASSERT_TRUE(pair.run_until([&] { return !pair.a.completions.empty(); }));  // the sender has found out how much the path takes
+  write_all();
+  pair.a.progress();
+  pair.clock.advance(100 * kMicrosecond);
+  EXPECT_GT(pair.b.engine.progress(), kBatchPackets);
+}
+
 TEST(Engine, CallbacksMayPostAndDestroy) {
   class Reposting final : public EventSink {
    public:

@@ -182,6 +182,24 @@ TEST_F(AnswerTest, SilenceIsATimeout) {
   EXPECT_EQ(counters().timeouts.value(), 1u);
 }
 
+TEST_F(AnswerTest, TimeoutThatWasTooEarlyLeavesNoTrace) {
+  ASSERT_EQ(post_read(200 * kMtu), PostStatus::kPosted);
+  peer.host.progress();
+  clock.advance(6 * kMillisecond);  // the peer did not run
+  peer.host.progress();
+  EXPECT_EQ(counters().timeouts.value(), 1u);
+  peer.answers.clear();
+  for (std::uint32_t n = 0; n < 64; ++n) {
+    wire::Packet answer{};
+    answer.bth.opcode = n % 16 == 0 ? Opcode::kReadResponseFirst : n % 16 == 15 ? Opcode::kReadResponseLast : Opcode::kReadResponseMiddle;
+    answer.bth.psn = psn(n);
+    answer.aeth.syndrome = wire::kSyndromeAck;
+    network.inject({.from = address(9), .to = address(1), .bytes = peer.encode(answer, std::span(source).subspan(n * kMtu, kMtu))});
+  }
+  peer.host.engine.tick();
+  EXPECT_EQ(peer.qp->requester.in_flight(), 64u) << "the whole window";
+}
+
 TEST_F(AnswerTest, AnswersOfTheWrongShapeAreNotTaken) {
   ASSERT_EQ(post_read(2 * kMtu), PostStatus::kPosted);
   ASSERT_EQ(post_write(), PostStatus::kPosted);

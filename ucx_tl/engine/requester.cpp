@@ -163,8 +163,10 @@ void Requester::acknowledge_before(std::uint32_t psn, Nanoseconds now) noexcept 
   const std::int32_t newly = wire::psn_distance(psn, unacknowledged_psn_);
   if (newly <= 0) return;
   // Packets are acknowledged that were not sent again: the first transmission had arrived, the time-out was too short.
-  if (before_timeout_ && wire::psn_distance(psn, next_psn_) > 0) undo_timeout();
-  before_timeout_.reset();
+  // Answers to READs come one by one: as long as they are of what was asked for twice, they say nothing about that.
+  const bool was_too_early = before_timeout_ && wire::psn_distance(psn, next_psn_) > 0;
+  if (was_too_early) undo_timeout();
+  if (was_too_early || next_psn_ == sent_end_psn_) before_timeout_.reset();
   if (is_timing_ && wire::psn_distance(psn, timed_psn_) > 0) {
     timeout_.add_sample(now - timed_since_);
     is_timing_ = false;
@@ -262,7 +264,7 @@ void Requester::on_timer(Nanoseconds now) noexcept {
   counters_.timeouts.add();
   if (options_.retry_limit != RequesterOptions::kNoLimit && silent_timeouts_ >= options_.retry_limit) return fail(QpError::kRetriesExhausted);
   ++silent_timeouts_;
-  if (timeouts_in_a_row_++ == 0) before_timeout_ = {burst_, burst_calm_, is_timing_, timed_psn_, timed_since_};
+  if (timeouts_in_a_row_++ == 0 && !before_timeout_) before_timeout_ = {burst_, burst_calm_, is_timing_, timed_psn_, timed_since_};
   timeout_.back_off();
   shrink_burst(kBurstAfterTimeout);
   go_back(unacknowledged_psn_);

@@ -212,7 +212,10 @@ void Interface::log_counters() const noexcept {
 
 unsigned Interface::progress() noexcept {
   if (is_inherited()) [[unlikely]] return 0;
+  // Without connections all that comes is late, for somebody who had this port before: no event, and UCP asserts that a new interface has none.
+  const bool has_connections = engine_->qp_count() != 0;
   unsigned events = engine_->progress();
+  if (!has_connections && engine_->qp_count() == 0) events = 0;
   events += engine_->report(*this);
   if (!flushes_.empty()) events += complete_flushes();
   if (!ucs_list_is_empty(&waiting_)) events += dispatch_pending();

@@ -154,6 +154,29 @@ TEST(UctAddresses, PeerThatTakesShorterMessagesIsRefused) {
   EXPECT_EQ(from_shorter.connect(from_longer), UCS_OK);
 }
 
+// UCP asserts that a new interface has no events, and the port may have been somebody else's a moment ago.
+TEST(UctInterface, WhatComesForNobodyIsNoEvent) {
+  MemoryDomain domain;
+  const Iface sender(domain);
+  const Iface receiver(domain);
+  Endpoint from(sender);
+  {
+    Endpoint gone(receiver);
+    ASSERT_EQ(from.connect(gone), UCS_OK);
+  }
+  uct_ina_counters_t before{};
+  uct_ina_query_counters(&before);
+  ASSERT_EQ(uct_ep_am_short(from.ep, 1, 0, nullptr, 0), UCS_OK);
+  unsigned events = 0;
+  uct_ina_counters_t after = before;
+  while (after.dropped == before.dropped) {
+    uct_worker_progress(sender.worker);
+    events += uct_worker_progress(receiver.worker);
+    uct_ina_query_counters(&after);
+  }
+  EXPECT_EQ(events, 0u);
+}
+
 TEST(UctMemory, RegistrationsOverlapAndEndOnTheirOwn) {
   MemoryDomain domain;
   std::vector<char> bytes(4096);

@@ -5,15 +5,21 @@
 
 #include "ucx_tl/uct_ina.h"
 
+using ina::engine::MemoryRights;
 using ina::engine::MemoryTable;
 
 namespace {
 
 uct_ina_md_t* md_of(uct_md_h md) { return reinterpret_cast<uct_ina_md_t*>(md); }
 
+// Local access is not asked for by anybody: what the process may do with its memory, this transport may.
+MemoryRights rights_of(unsigned flags) {
+  return {.read = (flags & UCT_MD_MEM_ACCESS_REMOTE_GET) != 0, .write = (flags & UCT_MD_MEM_ACCESS_REMOTE_PUT) != 0, .atomic = (flags & UCT_MD_MEM_ACCESS_REMOTE_ATOMIC) != 0};
+}
+
 ucs_status_t md_mem_reg(uct_md_h md, void* address, size_t length, unsigned flags, uct_mem_h* memh_p) {
   auto* const handle = new (std::nothrow) uct_ina_memh_t{};
-  const auto rkey = handle == nullptr ? std::nullopt : md_of(md)->memory->add(static_cast<std::byte*>(address), length);
+  const auto rkey = handle == nullptr ? std::nullopt : md_of(md)->memory->add(static_cast<std::byte*>(address), length, rights_of(flags));
   if (!rkey) {
     delete handle;
     uct_md_log_mem_reg_error(flags, "ina: cannot register memory at %p length %zu: out of memory or rkeys", address, length);

@@ -257,13 +257,38 @@ TEST_F(ResponderAnswerTest, LongMessagesMayEndWithImmediateData) {
 TEST_F(ResponderAnswerTest, SendInvalidatesWhatItsOwnerAllows) {
   std::vector<std::byte> other(64);
   MemoryTable& memory = peer.host.memory;
-  const std::uint32_t rkey = *memory.add(other.data(), other.size(), MemoryTable::Invalidation::kAllowed);
+  const std::uint32_t rkey = *memory.add(other.data(), other.size(), {.invalidate = true});
   peer.request(Opcode::kSendOnlyInvalidate, kFirst, random_bytes(random, 8), {.rkey = rkey});
   EXPECT_EQ(syndrome_of_only_answer(), wire::kSyndromeAck);
   EXPECT_EQ(peer.host.messages.size(), 1u);
   peer.request(Opcode::kWriteOnly, kFirst + 1, random_bytes(random, 8), {.address = reinterpret_cast<std::uintptr_t>(other.data()), .rkey = rkey, .dma_length = 8});
   EXPECT_EQ(syndrome_of_only_answer(), wire::kSyndromeNakRemoteAccess);
   EXPECT_TRUE(memory.remove(rkey)) << "it stays its owner's to deregister";
+}
+
+TEST(ResponderRights, MemoryIsUsedOnlyAsItWasRegisteredFor) {
+  struct Case {
+    Opcode opcode;
+    MemoryRights allowed;
+  };
+  for (const auto& [opcode, allowed] : {Case{Opcode::kReadRequest, {.read = true, .write = false, .atomic = false}}, Case{Opcode::kWriteOnly, {.read = false, .write = true, .atomic = false}},
+                                        Case{Opcode::kFetchAdd, {.read = false, .write = false, .atomic = true}}, Case{Opcode::kCompareSwap, {.read = false, .write = false, .atomic = true}}}) {
+    for (const bool is_allowed : {true, false}) {
+      VirtualClock clock;
+      TestNetwork network(clock, 1);
+      RawPeer peer(network, clock);
+      const MemoryRights rights{.read = allowed.read == is_allowed, .write = allowed.write == is_allowed, .atomic = allowed.atomic == is_allowed};
+      peer.host.rkey = *peer.host.memory.add(peer.host.area.data(), peer.host.area.size(), rights);
+      const std::vector<std::byte> before = peer.host.area;
+      peer.request(opcode, RawPeer::kFirstPsn, opcode == Opcode::kWriteOnly ? std::vector<std::byte>(8, std::byte{1}) : std::vector<std::byte>{}, peer.reth(0, 8), 1);
+      const auto answer = peer.answer();
+      ASSERT_TRUE(answer) << wire::name(opcode);
+      EXPECT_EQ(answer->aeth.syndrome, is_allowed ? wire::kSyndromeAck : wire::kSyndromeNakRemoteAccess) << wire::name(opcode);
+      if (!is_allowed) {
+        EXPECT_EQ(peer.host.area, before) << wire::name(opcode);
+      }
+    }
+  }
 }
 
 TEST_F(ResponderAnswerTest, OpcodesThatNobodyKnowsAreRefused) {

@@ -216,5 +216,20 @@ TEST_F(UctTest, RkeyIsOfNoUseAfterItsMemoryIsDeregistered) {
   EXPECT_EQ(uct_rkey_release(domain.component, &rkey), UCS_OK);
 }
 
+TEST_F(UctTest, MemoryRegisteredForGetsCannotBePutTo) {
+  std::vector<char> bytes(64, 'x');
+  uct_mem_h memh = nullptr;
+  ASSERT_EQ(uct_md_mem_reg(domain.md, bytes.data(), bytes.size(), UCT_MD_MEM_ACCESS_REMOTE_GET | UCT_MD_MEM_ACCESS_LOCAL_WRITE, &memh), UCS_OK);
+  char packed[16];
+  uct_rkey_bundle_t rkey{};
+  ASSERT_EQ(uct_md_mkey_pack(domain.md, memh, packed), UCS_OK);
+  ASSERT_EQ(uct_rkey_unpack(domain.component, packed, &rkey), UCS_OK);
+  ASSERT_EQ(uct_ep_put_short(ep_a.ep, "replaced", 8, reinterpret_cast<std::uintptr_t>(bytes.data()), rkey.rkey), UCS_OK);
+  ASSERT_TRUE(progress_until([&] { return !a.errors.empty(); }));
+  EXPECT_EQ(bytes, std::vector<char>(64, 'x'));
+  EXPECT_EQ(uct_md_mem_dereg(domain.md, memh), UCS_OK);
+  EXPECT_EQ(uct_rkey_release(domain.component, &rkey), UCS_OK);
+}
+
 }  // namespace
 }  // namespace ina::test

@@ -5,6 +5,18 @@
 #include <new>
 
 namespace ina::engine {
+namespace {
+
+bool allows(const MemoryRights& rights, MemoryAccess access) noexcept {
+  switch (access) {
+    case MemoryAccess::kRead: return rights.read;
+    case MemoryAccess::kWrite: return rights.write;
+    case MemoryAccess::kAtomic: return rights.atomic;
+  }
+  return false;
+}
+
+}  // namespace
 
 bool MemoryTable::try_lock_shared() noexcept {
   std::int32_t readers = readers_.load(std::memory_order_relaxed);
@@ -26,7 +38,7 @@ void MemoryTable::lock() noexcept {
   }
 }
 
-std::optional<std::uint32_t> MemoryTable::add(std::byte* address, std::size_t bytes, Invalidation invalidation) noexcept {
+std::optional<std::uint32_t> MemoryTable::add(std::byte* address, std::size_t bytes, const MemoryRights& rights) noexcept {
   std::optional<std::uint32_t> rkey;
   lock();
   try {
@@ -41,7 +53,7 @@ std::optional<std::uint32_t> MemoryTable::add(std::byte* address, std::size_t by
       nonce_ = nonce_ * 6364136223846793005u + 1442695040888963407u;  // Knuth's MMIX generator
       const auto nonce = static_cast<std::uint32_t>(nonce_ >> 40) & ((1u << (32 - kIndexBits)) - 1);
       rkey = (nonce == 0 ? 1u : nonce) << kIndexBits | index;
-      regions_[index] = Region{.address = address, .bytes = bytes, .rkey = *rkey, .invalidation = invalidation};
+      regions_[index] = Region{.address = address, .bytes = bytes, .rkey = *rkey, .rights = rights};
     }
   } catch (const std::bad_alloc&) {
     rkey.reset();
@@ -69,9 +81,9 @@ const MemoryTable::Region* MemoryTable::region_of(std::uint32_t rkey) const noex
   return region.rkey == rkey && !__atomic_load_n(&region.is_invalidated, __ATOMIC_ACQUIRE) ? &region : nullptr;
 }
 
-std::byte* MemoryTable::find(std::uint32_t rkey, std::uint64_t address, std::uint64_t bytes) const noexcept {
+std::byte* MemoryTable::find(std::uint32_t rkey, std::uint64_t address, std::uint64_t bytes, MemoryAccess access) const noexcept {
   const Region* const region = region_of(rkey);
-  if (region == nullptr) return nullptr;
+  if (region == nullptr || !allows(region->rights, access)) return nullptr;
   const std::uint64_t begin = reinterpret_cast<std::uintptr_t>(region->address);
   if (address < begin) return nullptr;
   const std::uint64_t offset = address - begin;
@@ -81,7 +93,7 @@ std::byte* MemoryTable::find(std::uint32_t rkey, std::uint64_t address, std::uin
 
 bool MemoryTable::may_invalidate(std::uint32_t rkey) const noexcept {
   const Region* const region = region_of(rkey);
-  return region != nullptr && region->invalidation == Invalidation::kAllowed;
+  return region != nullptr && region->rights.invalidate;
 }
 
 void MemoryTable::invalidate(std::uint32_t rkey) noexcept {

@@ -11,14 +11,22 @@
 
 namespace ina::engine {
 
+enum class MemoryAccess : std::uint8_t { kRead, kWrite, kAtomic };
+
+// What a peer may do with a region.
+struct MemoryRights {
+  bool read = true;
+  bool write = true;
+  bool atomic = true;
+  bool invalidate = false;  // end the registration with a SEND with Invalidate
+};
+
 class MemoryTable {
  public:
   explicit MemoryTable(std::uint64_t seed) noexcept : nonce_(seed | 1) {}
 
-  // Whether a peer may end the registration with a SEND with Invalidate.
-  enum class Invalidation : std::uint8_t { kRefused, kAllowed };
   // An rkey, never 0; nullopt when all are in use or memory is short.
-  [[nodiscard]] std::optional<std::uint32_t> add(std::byte* address, std::size_t bytes, Invalidation = Invalidation::kRefused) noexcept;
+  [[nodiscard]] std::optional<std::uint32_t> add(std::byte* address, std::size_t bytes, const MemoryRights& = {}) noexcept;
   // After this no engine reads or writes the memory any more. False: unknown rkey.
   bool remove(std::uint32_t rkey) noexcept;
 
@@ -26,8 +34,8 @@ class MemoryTable {
   void lock_shared() noexcept;
   [[nodiscard]] bool try_lock_shared() noexcept;
   void unlock_shared() noexcept { readers_.fetch_sub(1, std::memory_order_release); }
-  // Where [address, address + bytes) may be read and written, or nullptr. The table is held by the caller.
-  [[nodiscard]] std::byte* find(std::uint32_t rkey, std::uint64_t address, std::uint64_t bytes) const noexcept;
+  // Where [address, address + bytes) may be accessed in this way, or nullptr. The table is held by the caller.
+  [[nodiscard]] std::byte* find(std::uint32_t rkey, std::uint64_t address, std::uint64_t bytes, MemoryAccess) const noexcept;
   // For a peer; the table is held by the caller. The rkey finds nothing after invalidate(), and is still removed by its owner.
   [[nodiscard]] bool may_invalidate(std::uint32_t rkey) const noexcept;
   void invalidate(std::uint32_t rkey) noexcept;
@@ -40,7 +48,7 @@ class MemoryTable {
     std::byte* address = nullptr;
     std::size_t bytes = 0;
     std::uint32_t rkey = 0;  // 0: free
-    Invalidation invalidation = Invalidation::kRefused;
+    MemoryRights rights;
     bool is_invalidated = false;  // written by one reader while others read it
   };
   [[nodiscard]] const Region* region_of(std::uint32_t rkey) const noexcept;

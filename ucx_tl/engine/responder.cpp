@@ -157,7 +157,7 @@ Responder::Outcome Responder::execute_write(const wire::Packet& packet, bool fir
   const std::uint32_t rkey = first ? packet.reth.rkey : write_rkey_;
   if (remaining != 0) {
     // The whole rest is checked, each time: memory may be deregistered between two packets.
-    std::byte* const to = memory_.find(rkey, address, remaining);
+    std::byte* const to = memory_.find(rkey, address, remaining, MemoryAccess::kWrite);
     if (to == nullptr) return Outcome::kAccess;
     copy_trailer_last(to, packet.payload);
   }

@@ -11,7 +11,7 @@ using wire::Opcode;
 Responder::Outcome Responder::execute_read(const wire::Packet& packet) noexcept {
   const wire::Reth& reth = packet.reth;
   if (reth.dma_length > kMaxMessageBytes) return Outcome::kInvalid;
-  if (reth.dma_length != 0 && memory_.find(reth.rkey, reth.address, reth.dma_length) == nullptr) return Outcome::kAccess;
+  if (reth.dma_length != 0 && memory_.find(reth.rkey, reth.address, reth.dma_length, MemoryAccess::kRead) == nullptr) return Outcome::kAccess;
   const bool is_queued = answers_.add({.psn = packet.bth.psn, .packets = packets_of(reth.dma_length), .bytes = reth.dma_length, .rkey = reth.rkey, .address = reth.address});
   return is_queued ? Outcome::kExecuted : Outcome::kInvalid;
 }
@@ -19,7 +19,7 @@ Responder::Outcome Responder::execute_read(const wire::Packet& packet) noexcept 
 Responder::Outcome Responder::execute_atomic(const wire::Packet& packet) noexcept {
   const wire::AtomicEth& request = packet.atomic_eth;
   if (request.address % sizeof(std::uint64_t) != 0 || !answers_.has_room()) return Outcome::kInvalid;
-  std::byte* const at = memory_.find(request.rkey, request.address, sizeof(std::uint64_t));
+  std::byte* const at = memory_.find(request.rkey, request.address, sizeof(std::uint64_t), MemoryAccess::kAtomic);
   if (at == nullptr) return Outcome::kAccess;
   auto* const word = reinterpret_cast<std::uint64_t*>(at);
   std::uint64_t original;
@@ -68,7 +68,7 @@ std::optional<Responder::Response> Responder::take_answer() noexcept {
   } else {
     response.answer.bytes = std::min(front.bytes, mtu_);
     // All that is left is checked for each packet: memory may be deregistered in between.
-    if (front.bytes != 0 && (response.payload = memory_.find(front.rkey, front.address, front.bytes)) == nullptr) {
+    if (front.bytes != 0 && (response.payload = memory_.find(front.rkey, front.address, front.bytes, MemoryAccess::kRead)) == nullptr) {
       refuse_answer();
       return std::nullopt;
     }

@@ -54,7 +54,7 @@ class PollPace {
   static constexpr std::uint64_t kGoodBatch = 32;
   // So many packets without any of ours in between are a stream that is only received. Its last packet may come so much later.
   static constexpr std::uint64_t kInboundBulk = 64;
-  static constexpr Nanoseconds kLongestInboundGap = 40 * kMicrosecond;
+  static constexpr Nanoseconds kLongestInboundGap = 20 * kMicrosecond;
   static constexpr Nanoseconds kInboundPause = 100 * kMicrosecond;
   static constexpr Nanoseconds kLongestGap = 250 * kMicrosecond;
   static constexpr Nanoseconds kLongestShortGap = 64 * kMicrosecond;

@@ -11,6 +11,8 @@ constexpr std::uint32_t kAckRequestPeriod = 16;
 // After a time-out a few packets probe whether the path is there again; the rest follows as acknowledgements come in.
 constexpr std::uint32_t kBurstAfterTimeout = 8;
 constexpr std::uint32_t kBurstMin = 16;
+// A burst of less than this part of the window leaves a peer that asks for packets once in a while with nothing to receive.
+constexpr std::uint32_t kWindowPerBurstMin = 4;
 // After a loss the burst grows by this many packets for each burst that is acknowledged: whatever is in flight behind a lost packet is
 // sent again, so a path that loses wants few in flight.
 constexpr std::uint32_t kBurstGrowth = 4;
@@ -145,7 +147,7 @@ void Requester::grow_burst(std::uint32_t acknowledged) noexcept {
 }
 
 void Requester::shrink_burst(std::uint32_t burst) noexcept {
-  burst_calm_ = std::min(std::max(burst_ / 2, kBurstMin), options_.window);
+  burst_calm_ = std::min(std::max({burst_ / 2, kBurstMin, options_.window / kWindowPerBurstMin}), options_.window);
   burst_ = std::min(burst, burst_calm_);
 }
 

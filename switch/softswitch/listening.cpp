@@ -11,6 +11,12 @@
 
 #include "wire/resolve.hpp"
 
+// From linux/udp.h, which does not go together with the C library's headers.
+#ifndef UDP_NO_CHECK6_TX
+#define UDP_NO_CHECK6_TX 101
+#define UDP_NO_CHECK6_RX 102
+#endif
+
 namespace ina::softswitch {
 
 namespace {
@@ -62,6 +68,8 @@ Descriptor data_socket(const wire::UdpAddress& address) {
   if (address.is_ipv6) {
     set(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, 1);
     set(fd.get(), IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO);
+    set(fd.get(), IPPROTO_UDP, UDP_NO_CHECK6_TX, 1);
+    set(fd.get(), IPPROTO_UDP, UDP_NO_CHECK6_RX, 1);  // else the kernel drops what has checksum 0, as all packets of hosts have
   } else {
     set(fd.get(), IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO);
     set(fd.get(), SOL_SOCKET, SO_NO_CHECK, 1);

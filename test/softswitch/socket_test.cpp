@@ -1,13 +1,19 @@
 // socket_test.cpp: the data port and the listening sockets on loopback.
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 
 #include "switch/softswitch/datagram_port.hpp"
 #include "switch/softswitch/listening.hpp"
 #include "test/aggregator/ring.hpp"
+
+#ifndef UDP_NO_CHECK6_TX
+#define UDP_NO_CHECK6_TX 101
+#endif
 
 namespace ina::test {
 namespace {
@@ -44,6 +50,21 @@ class TemporaryFolder {
  private:
   std::string path_ = ::testing::TempDir() + "ina-socket-test-XXXXXX";
 };
+
+TEST(DatagramPort, PacketsOverIpv6NeedNoChecksum) {
+  const Descriptor host(::socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  sockaddr_in6 own{.sin6_family = AF_INET6, .sin6_port = 0, .sin6_flowinfo = 0, .sin6_addr = IN6ADDR_LOOPBACK_INIT, .sin6_scope_id = 0};
+  if (!host || ::bind(host.get(), reinterpret_cast<const sockaddr*>(&own), sizeof own) != 0) GTEST_SKIP() << "this machine has no ::1";
+  const int on = 1;
+  ASSERT_EQ(::setsockopt(host.get(), IPPROTO_UDP, UDP_NO_CHECK6_TX, &on, sizeof on), 0);
+  const Listening listening = open_listening("[::1]:0", "");
+  sockaddr_storage to{};
+  const socklen_t size = listening.data_address.to_sockaddr(to);
+
+  ASSERT_EQ(::sendto(host.get(), "packet", 6, 0, reinterpret_cast<const sockaddr*>(&to), size), 6);
+
+  wait_readable(listening.data.get());
+}
 
 TEST(DatagramPort, BatchesCrossWhole) {
   Listening here = open_listening("127.0.0.1:0", ""), there = open_listening("127.0.0.1:0", "");

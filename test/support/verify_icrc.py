@@ -21,7 +21,8 @@ RC_HEADERS = {0x00: 12, 0x01: 12, 0x02: 12, 0x03: 16, 0x04: 12, 0x05: 16, 0x06: 
               0x0C: 28, 0x0D: 16, 0x0E: 12, 0x0F: 16, 0x10: 16, 0x11: 16, 0x12: 24, 0x13: 40, 0x14: 40, 0x16: 16, 0x17: 16, 0x64: 20}
 INA_MAGIC = b"IN"
 INA_KINDS = {1: "bind", 2: "data", 3: "scale", 4: "partial", 5: "result", 6: "revoked",
-             16: "register", 17: "registered", 18: "unregister", 19: "refused"}
+             16: "register", 17: "registered", 18: "unregister", 19: "refused",
+             32: "connect", 33: "accept", 34: "reject", 35: "close", 36: "closed", 37: "inquire", 38: "reset"}
 
 
 class BadFile(Exception):

@@ -53,6 +53,22 @@ ucs_status_t post_copied(uct_ina_ep_t* ep, engine::Message& message, std::byte* 
   return post(ep, message);
 }
 
+ucs_status_t post_zcopy(uct_ina_ep_t* ep, engine::MessageKind kind, const char* name, const uct_iov_t* iov, std::size_t iovcnt, std::uint64_t remote_address,
+                        uct_rkey_t rkey, uct_completion_t* comp) {
+  UCT_CHECK_IOV_SIZE(iovcnt, engine::kMaxPieces, name);
+  const std::size_t length = uct_iov_total_length(iov, iovcnt);
+  UCT_CHECK_LENGTH(length, 0, engine::kMaxMessageBytes, name);
+  UCT_SKIP_ZERO_LENGTH(length);
+  engine::Message message = remote_message(kind, remote_address, rkey);
+  (void)append_pieces(message, iov, iovcnt);
+  message.length = static_cast<std::uint32_t>(length);
+  message.token = comp;
+  const AsyncBlock block(iface_of(ep));
+  ucs_status_t status = check_resources(ep, message.length);
+  if (status == UCS_OK) status = post(ep, message);
+  return status == UCS_OK ? UCS_INPROGRESS : status;
+}
+
 namespace {
 
 // For what the transport does not offer.

@@ -23,6 +23,10 @@ inline std::size_t segment_bytes_of(uct_ina_ep_t* ep) noexcept { return iface_of
 // Makes a buffer of the engine the payload of a message, and posts it.
 [[nodiscard]] ucs_status_t post_copied(uct_ina_ep_t* ep, engine::Message&, std::byte* buffer, std::size_t length) noexcept;
 
+// Posts a message about the peer's memory whose payload, or for GETs whose destination, stays the user's. `name` of the operation, for errors.
+[[nodiscard]] ucs_status_t post_zcopy(uct_ina_ep_t* ep, engine::MessageKind, const char* name, const uct_iov_t*, std::size_t iovcnt, std::uint64_t remote_address,
+                                      uct_rkey_t, uct_completion_t*);
+
 // A token of on_completed() is a uct_completion_t, or with this bit set the CopiedGet at the begin of the message's buffer.
 inline constexpr std::uintptr_t kCopiedGetBit = 1;
 void complete_copied_get(void* token, ucs_status_t) noexcept;

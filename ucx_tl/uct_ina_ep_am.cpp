@@ -42,8 +42,7 @@ ucs_status_t ep_am_short(uct_ep_h tl_ep, uint8_t id, uint64_t header, const void
 
 ucs_status_t ep_am_short_iov(uct_ep_h tl_ep, uint8_t id, const uct_iov_t* iov, size_t iovcnt) {
   uct_ina_ep_t* const ep = ep_of(tl_ep);
-  std::size_t bytes = kAmHeaderBytes;
-  for (std::size_t i = 0; i < iovcnt; ++i) bytes += iov[i].length * iov[i].count;
+  const std::size_t bytes = kAmHeaderBytes + uct_iov_total_length(iov, iovcnt);
   UCT_CHECK_AM_ID(id);
   UCT_CHECK_LENGTH(bytes, 0, segment_bytes_of(ep), "am_short_iov");
   const AsyncBlock block(iface_of(ep));

@@ -39,19 +39,7 @@ ssize_t ep_put_bcopy(uct_ep_h tl_ep, uct_pack_callback_t pack, void* arg, uint64
 }
 
 ucs_status_t ep_put_zcopy(uct_ep_h tl_ep, const uct_iov_t* iov, size_t iovcnt, uint64_t remote_address, uct_rkey_t rkey, uct_completion_t* comp) {
-  uct_ina_ep_t* const ep = ep_of(tl_ep);
-  UCT_CHECK_IOV_SIZE(iovcnt, engine::kMaxPieces, "put_zcopy");
-  const std::size_t length = uct_iov_total_length(iov, iovcnt);
-  UCT_CHECK_LENGTH(length, 0, engine::kMaxMessageBytes, "put_zcopy");
-  UCT_SKIP_ZERO_LENGTH(length);
-  Message message = remote_message(MessageKind::kWrite, remote_address, rkey);
-  (void)append_pieces(message, iov, iovcnt);
-  message.length = static_cast<std::uint32_t>(length);
-  message.token = comp;
-  const AsyncBlock block(iface_of(ep));
-  ucs_status_t status = check_resources(ep, message.length);
-  if (status == UCS_OK) status = post(ep, message);
-  return status == UCS_OK ? UCS_INPROGRESS : status;
+  return post_zcopy(ep_of(tl_ep), MessageKind::kWrite, "put_zcopy", iov, iovcnt, remote_address, rkey, comp);
 }
 
 }  // namespace ina::uct

@@ -3,6 +3,7 @@ include test/contrib/local.mk
 include test/tree/local.mk
 include test/support/local.mk
 include test/wire/local.mk
+include test/net/local.mk
 include test/engine/local.mk
 include test/traffic/local.mk
 include test/aggregator/local.mk

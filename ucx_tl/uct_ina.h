@@ -12,7 +12,7 @@
 #include "ucx_tl/engine/engine.hpp"
 #include "ucx_tl/engine/error.hpp"
 #include "ucx_tl/engine/memory_table.hpp"
-#include "ucx_tl/engine/netdev.hpp"
+#include "net/netdev.hpp"
 #include "ucx_tl/engine/udp_socket.hpp"
 #include "ucx_tl/engine/wakeup.hpp"
 #include "ucx_tl/engine/xdp_io.hpp"

@@ -84,7 +84,7 @@ ucs_config_field_t iface_config_table[] = {
 
 ucs_status_t query_devices(uct_md_h, uct_tl_device_resource_t** devices_p, unsigned* count_p) {
   return guarded([&] {
-    const auto netdevs = ina::engine::list_netdevs();
+    const auto netdevs = ina::net::list_netdevs();
     auto* const devices = static_cast<uct_tl_device_resource_t*>(std::calloc(netdevs.size() + 1, sizeof(uct_tl_device_resource_t)));
     if (devices == nullptr) return UCS_ERR_NO_MEMORY;
     unsigned count = 0;
@@ -157,7 +157,7 @@ ucs_status_t iface_query(uct_iface_h tl_iface, uct_iface_attr_t* attr) {
   fill_put_and_get(impl, attr);
   fill_am(impl, attr);
   fill_atomics(attr);
-  const double speed = ina::engine::netdev_speed(impl.device()).value_or(kUsualSpeed) / 8;
+  const double speed = ina::net::netdev_speed(impl.device()).value_or(kUsualSpeed) / 8;
   attr->latency = ucs_linear_func_make(kHostLatency + kSmallFrame / speed, 0);
   attr->bandwidth.dedicated = 0;
   attr->bandwidth.shared = std::min(speed, kHostBandwidth);

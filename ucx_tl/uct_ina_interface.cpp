@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "ucx_tl/engine/payload_limit.hpp"
 #include "ucx_tl/engine/resolve.hpp"
 #include "ucx_tl/uct_ina_ep.h"
 
@@ -24,8 +25,8 @@ Nanoseconds nanoseconds(double seconds, double from, double to, const char* name
   return static_cast<Nanoseconds>(std::llround(seconds * 1e9));
 }
 
-engine::Netdev find_netdev(const std::string& name) {
-  for (engine::Netdev& device : engine::list_netdevs()) {
+net::Netdev find_netdev(const std::string& name) {
+  for (net::Netdev& device : net::list_netdevs()) {
     if (device.name == name) return device;
   }
   throw Error(Failure::kInvalid, "device " + name + " is not up or has no IP address");
@@ -33,7 +34,7 @@ engine::Netdev find_netdev(const std::string& name) {
 
 // ip_limit: of the way that packets take through this host.
 std::uint32_t choose_mtu(const std::string& device, const wire::UdpAddress& local, std::size_t configured, std::uint32_t ip_limit) {
-  const std::uint32_t limit = engine::payload_limit(std::min(engine::netdev_mtu(device), ip_limit), local.is_ipv6);
+  const std::uint32_t limit = engine::payload_limit(std::min(net::netdev_mtu(device), ip_limit), local.is_ipv6);
   if (limit < engine::kMinMtu) throw Error(Failure::kInvalid, "the mtu of device " + device + " leaves less than 256 bytes of payload");
   if (configured == UCS_MEMUNITS_AUTO) return limit;
   if (configured < engine::kMinMtu || configured > engine::kMaxMtu || configured % 8 != 0) {
@@ -44,7 +45,7 @@ std::uint32_t choose_mtu(const std::string& device, const wire::UdpAddress& loca
 }
 
 // A relay of one family is reached from an address of that family.
-wire::UdpAddress choose_address(const engine::Netdev& netdev, uct_ina_ip_version_t ip_version, const std::string& relay) {
+wire::UdpAddress choose_address(const net::Netdev& netdev, uct_ina_ip_version_t ip_version, const std::string& relay) {
   const bool relay_is_ipv6 = !relay.empty() && relay.front() == '[';
   const bool use_ipv6 = ip_version == UCT_INA_IP_6 || (ip_version == UCT_INA_IP_AUTO && netdev.ipv6 && (relay_is_ipv6 || !netdev.ipv4));
   const auto& address = use_ipv6 ? netdev.ipv6 : netdev.ipv4;
@@ -125,7 +126,7 @@ ucs_status_t to_status(engine::Failure failure) noexcept {
 Interface::Interface(uct_ina_iface_t* owner, const std::string& device, const uct_ina_iface_config_t& config)
     : owner_(owner), fork_generation_(watch_forks()), device_(device) {
   ucs_list_head_init(&waiting_);
-  const engine::Netdev netdev = find_netdev(device);
+  const net::Netdev netdev = find_netdev(device);
   is_loopback_ = netdev.is_loopback;
   const std::string relay = config.relay == nullptr ? "" : config.relay;
   engine::EngineOptions options;

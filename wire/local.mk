@@ -6,8 +6,6 @@ wire_libinawire_la_SOURCES = \
 	wire/roce.hpp wire/roce.cpp \
 	wire/icrc.hpp wire/icrc.cpp \
 	wire/address.hpp wire/address.cpp \
-	wire/local_address.hpp wire/local_address.cpp \
-	wire/resolve.hpp wire/resolve.cpp \
 	wire/frame.hpp wire/frame.cpp \
 	wire/relay_message.hpp wire/relay_message.cpp \
 	wire/connect_message.hpp wire/connect_message.cpp

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "ompi_coll_ina/core/error.hpp"
-#include "wire/local_address.hpp"
+#include "net/local_address.hpp"
 
 namespace ina::core {
 
@@ -123,9 +123,9 @@ void close_fd(int& fd) noexcept {
 
 std::string choose_listen_address(bool all_on_one_node) {
   if (all_on_one_node) return "127.0.0.1";
-  const auto addresses = wire::list_local_addresses();
+  const auto addresses = net::list_local_addresses();
   if (!addresses) throw Error(Status::kUnreachable, std::string("cannot list this host's addresses: ") + std::strerror(errno));
-  for (const wire::LocalAddress& each : *addresses) {
+  for (const net::LocalAddress& each : *addresses) {
     constexpr unsigned kWanted = IFF_UP | IFF_RUNNING;
     const bool is_for_others = (each.flags & kWanted) == kWanted && (each.flags & (IFF_LOOPBACK | IFF_POINTOPOINT)) == 0;
     if (!each.address.is_ipv6 && is_for_others) return each.address.ip_text();

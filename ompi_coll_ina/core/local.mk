@@ -47,5 +47,5 @@ ompi_coll_ina_core_libinacore_la_SOURCES = \
 	ompi_coll_ina/core/uct_interface.hpp \
 	ompi_coll_ina/core/uct_ring.hpp ompi_coll_ina/core/uct_ring.cpp
 ompi_coll_ina_core_libinacore_la_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CFLAGS)
-ompi_coll_ina_core_libinacore_la_LIBADD = wire/libinawire.la $(UCX_LIBS) -lpthread
+ompi_coll_ina_core_libinacore_la_LIBADD = net/libinanet.la wire/libinawire.la $(UCX_LIBS) -lpthread
 endif

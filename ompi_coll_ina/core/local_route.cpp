@@ -6,7 +6,7 @@
 
 #include <utility>
 
-#include "wire/local_address.hpp"
+#include "net/local_address.hpp"
 
 namespace ina::core {
 namespace {
@@ -40,9 +40,9 @@ std::optional<wire::UdpAddress> source_address(const wire::UdpAddress& destinati
 
 std::optional<std::string> device_towards(const wire::UdpAddress& destination) {
   const auto source = source_address(destination);
-  auto addresses = wire::list_local_addresses();
+  auto addresses = net::list_local_addresses();
   if (!source || !addresses) return std::nullopt;
-  for (wire::LocalAddress& each : *addresses) {
+  for (net::LocalAddress& each : *addresses) {
     if (each.address.is_ipv6 == source->is_ipv6 && each.address.ip == source->ip) return std::move(each.device);
   }
   return std::nullopt;

@@ -9,5 +9,4 @@ switch_manager_libinamanager_la_SOURCES = \
 	switch/manager/session.hpp switch/manager/session.cpp \
 	switch/manager/settings.hpp \
 	switch/manager/socket_peer.hpp switch/manager/socket_peer.cpp \
-	switch/manager/status.hpp switch/manager/status.cpp \
-	switch/manager/unique_fd.hpp
+	switch/manager/status.hpp switch/manager/status.cpp

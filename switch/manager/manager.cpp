@@ -41,10 +41,10 @@ constexpr std::chrono::milliseconds kListenerPause{100};
 }  // namespace
 
 struct Manager::Connection {
-  Connection(ConnectionId number, UniqueFd fd, Client client, SessionContext& context)
+  Connection(ConnectionId number, net::Descriptor fd, Client client, SessionContext& context)
       : id(number), socket(std::move(fd)), session(number, std::move(client), context) {}
   ConnectionId id;
-  UniqueFd socket;
+  net::Descriptor socket;
   Session session;
   std::optional<TimePoint> deadline;
   std::uint32_t interest = EPOLLIN;
@@ -72,7 +72,7 @@ Manager::Manager(aggregator::SwitchControl& control, ManagerSettings settings)
 Manager::~Manager() = default;
 
 void Manager::add_listener(int listening_fd) {
-  UniqueFd listener(listening_fd);
+  net::Descriptor listener(listening_fd);
   int is_listening = 0;
   socklen_t size = sizeof is_listening;
   if (getsockopt(listener.get(), SOL_SOCKET, SO_ACCEPTCONN, &is_listening, &size) != 0 || is_listening == 0) {
@@ -106,7 +106,7 @@ void Manager::run_ready() {
 
 void Manager::accept_some(std::uint64_t listener) {
   for (int i = 0; i < kAcceptsPerEvent; ++i) {
-    UniqueFd socket(accept4(listeners_[listener].get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    net::Descriptor socket(accept4(listeners_[listener].get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (socket) {
       admit(std::move(socket));
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
@@ -118,7 +118,7 @@ void Manager::accept_some(std::uint64_t listener) {
   }
 }
 
-void Manager::admit(UniqueFd socket) {
+void Manager::admit(net::Descriptor socket) {
   if (connections_.size() >= settings_.max_connections) {
     // Whoever has been silent longest makes place: a crowd that says nothing must not keep hosts out.
     if (deadlines_.empty()) return refuse(std::move(socket));
@@ -137,7 +137,7 @@ void Manager::admit(UniqueFd socket) {
   ++counters_.connections_accepted;
 }
 
-void Manager::refuse(UniqueFd socket) {
+void Manager::refuse(net::Descriptor socket) {
   ++counters_.connections_refused;
   const std::string line =
       farewell_line({kBusy, "the manager has " + std::to_string(connections_.size()) + " connections, the most that it serves"});

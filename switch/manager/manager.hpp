@@ -18,7 +18,7 @@
 #include "switch/manager/group_table.hpp"
 #include "switch/manager/session.hpp"
 #include "switch/manager/settings.hpp"
-#include "switch/manager/unique_fd.hpp"
+#include "net/descriptor.hpp"
 
 namespace ina::manager {
 
@@ -51,8 +51,8 @@ class Manager {
   struct Connection;
 
   void accept_some(std::uint64_t listener);
-  void admit(UniqueFd socket);
-  void refuse(UniqueFd socket);
+  void admit(net::Descriptor socket);
+  void refuse(net::Descriptor socket);
   void pause_listeners(int error);
   void read_some(Connection&);
   void take(Connection&, std::string_view bytes);
@@ -65,11 +65,11 @@ class Manager {
   void log(LogLevel, const std::string& text) const;
 
   ManagerSettings settings_;
-  UniqueFd epoll_;
+  net::Descriptor epoll_;
   ManagerCounters counters_;
   GroupTable groups_;
   SessionContext context_;
-  std::vector<UniqueFd> listeners_;
+  std::vector<net::Descriptor> listeners_;
   std::optional<TimePoint> listeners_resume_;  // set while no descriptor is free for another connection
   std::uint64_t next_connection_;
   std::map<ConnectionId, std::unique_ptr<Connection>> connections_;

@@ -6,7 +6,7 @@
 
 namespace ina::softswitch {
 
-DatagramPort::DatagramPort(Descriptor socket)
+DatagramPort::DatagramPort(net::Descriptor socket)
     : socket_(std::move(socket)), in_bytes_(std::make_unique_for_overwrite<std::byte[]>(kBatch * kMaxDatagramBytes)) {
   for (std::size_t i = 0; i < kBatch; ++i) {
     in_vectors_[i] = {.iov_base = &in_bytes_[i * kMaxDatagramBytes], .iov_len = kMaxDatagramBytes};

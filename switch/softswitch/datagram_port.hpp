@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "switch/softswitch/descriptor.hpp"
+#include "net/descriptor.hpp"
 #include "switch/softswitch/outbox.hpp"
 
 namespace ina::softswitch {
@@ -27,7 +27,7 @@ class DatagramPort final : public Outbox {
   static constexpr std::size_t kBatch = 64;
   static constexpr std::size_t kMaxDatagramBytes = 9216;  // a jumbo frame
 
-  explicit DatagramPort(Descriptor socket);
+  explicit DatagramPort(net::Descriptor socket);
 
   [[nodiscard]] int fd() const noexcept { return socket_.get(); }
   [[nodiscard]] const PortCounters& counters() const noexcept { return counters_; }
@@ -58,7 +58,7 @@ class DatagramPort final : public Outbox {
   };
   std::size_t read_batch() noexcept;
 
-  Descriptor socket_;
+  net::Descriptor socket_;
   PortCounters counters_;
   std::unique_ptr<std::byte[]> in_bytes_;
   std::array<mmsghdr, kBatch> in_messages_{};

@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "wire/resolve.hpp"
+#include "net/resolve.hpp"
 
 // From linux/udp.h, which does not go together with the C library's headers.
 #ifndef UDP_NO_CHECK6_TX
@@ -33,7 +33,7 @@ bool is_wildcard(const wire::UdpAddress& address) {
 }
 
 wire::UdpAddress resolve(const std::string& text) {
-  const wire::Resolution resolution = wire::resolve(text);
+  const net::Resolution resolution = net::resolve(text);
   if (resolution.addresses.empty()) throw SetupError(resolution.error);
   const wire::UdpAddress address = resolution.addresses.front();
   if (is_wildcard(address)) {
@@ -62,8 +62,8 @@ void set(int fd, int level, int option, int value) {
 
 // A UDP socket whose packets have what the ICRC takes for granted: identification 0 and DF (PROTOCOL.md 1); it stays unconnected, since
 // the kernel counts the identification of a connected one.
-Descriptor data_socket(const wire::UdpAddress& address) {
-  Descriptor fd(::socket(address.is_ipv6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+net::Descriptor data_socket(const wire::UdpAddress& address) {
+  net::Descriptor fd(::socket(address.is_ipv6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd) fail("cannot open a UDP socket", errno);
   if (address.is_ipv6) {
     set(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, 1);
@@ -82,13 +82,13 @@ Descriptor data_socket(const wire::UdpAddress& address) {
   return fd;
 }
 
-Descriptor stream_socket(int family) {
-  Descriptor fd(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+net::Descriptor stream_socket(int family) {
+  net::Descriptor fd(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd) fail("cannot open a stream socket", errno);
   return fd;
 }
 
-void listen_on(const Descriptor& fd, const std::string& text) {
+void listen_on(const net::Descriptor& fd, const std::string& text) {
   if (::listen(fd.get(), kBacklog) != 0) fail("cannot listen on " + text, errno);
 }
 
@@ -116,7 +116,7 @@ void remove_if_stale(const sockaddr_un& address) {
   struct stat status{};
   if (::lstat(address.sun_path, &status) != 0) return;
   if (!S_ISSOCK(status.st_mode)) throw SetupError(std::string(address.sun_path) + " exists and is no socket: choose another path");
-  const Descriptor probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const net::Descriptor probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!probe) fail("cannot open a stream socket", errno);
   if (::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) {
     throw SetupError(std::string(address.sun_path) + " is served by another process: choose another path, or end that one");

@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "switch/softswitch/descriptor.hpp"
+#include "net/descriptor.hpp"
 #include "wire/address.hpp"
 
 namespace ina::softswitch {
@@ -17,8 +17,8 @@ class SetupError : public std::runtime_error {
 };
 
 struct Listening {
-  Descriptor manager;
-  Descriptor data;
+  net::Descriptor manager;
+  net::Descriptor data;
   wire::UdpAddress data_address;
   std::string manager_text;  // "127.0.0.1:5050", "unix:/run/ina.sock"
   std::string unix_path;     // to be removed at the end; empty: none

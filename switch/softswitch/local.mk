@@ -1,13 +1,13 @@
 noinst_LTLIBRARIES += switch/softswitch/libinasoftswitch.la
 switch_softswitch_libinasoftswitch_la_SOURCES = \
-	switch/softswitch/descriptor.hpp switch/softswitch/outbox.hpp \
+	switch/softswitch/outbox.hpp \
 	switch/softswitch/datagram_port.hpp switch/softswitch/datagram_port.cpp \
 	switch/softswitch/fault_injector.hpp switch/softswitch/fault_injector.cpp \
 	switch/softswitch/faulty_outbox.hpp \
 	switch/softswitch/interfaces.hpp switch/softswitch/interfaces.cpp \
 	switch/softswitch/listening.hpp switch/softswitch/listening.cpp \
 	switch/softswitch/relay.hpp switch/softswitch/relay.cpp
-switch_softswitch_libinasoftswitch_la_LIBADD = switch/aggregator/libinaaggregator.la
+switch_softswitch_libinasoftswitch_la_LIBADD = net/libinanet.la switch/aggregator/libinaaggregator.la
 
 if HAVE_SWITCH
 bin_PROGRAMS += ina-softswitch

@@ -47,10 +47,10 @@ sigset_t handled_signals() {
   return set;
 }
 
-Descriptor open_signals() {
+net::Descriptor open_signals() {
   const sigset_t set = handled_signals();
   if (::sigprocmask(SIG_BLOCK, &set, nullptr) != 0) fail("cannot block signals");
-  Descriptor fd(::signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC));
+  net::Descriptor fd(::signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC));
   if (!fd) fail("cannot open a signal descriptor");
   return fd;
 }

@@ -42,8 +42,8 @@ class Program {
 
   Settings settings_;
   Listening listening_;
-  Descriptor epoll_;
-  Descriptor signals_;
+  net::Descriptor epoll_;
+  net::Descriptor signals_;
   DatagramPort port_;
   std::unique_ptr<FaultInjector> inward_faults_;
   std::unique_ptr<FaultyOutbox> faulty_outbox_;

@@ -19,8 +19,7 @@ INA_ENGINE_TESTS = \
 	test/engine/responder_answer_test \
 	test/engine/responder_test \
 	test/engine/shared_port_test \
-	test/engine/udp_socket_test \
-	test/engine/xdp_program_test
+	test/engine/udp_socket_test
 check_PROGRAMS += $(INA_ENGINE_TESTS)
 TESTS += $(INA_ENGINE_TESTS)
 INA_ENGINE_TEST_LDADD = ucx_tl/engine/libinaengine.la $(GTEST_LIBS) -lgtest_main
@@ -63,8 +62,6 @@ test_engine_shared_port_test_SOURCES = test/engine/shared_port_test.cpp
 test_engine_shared_port_test_LDADD = $(INA_ENGINE_TEST_LDADD)
 test_engine_udp_socket_test_SOURCES = test/engine/udp_socket_test.cpp
 test_engine_udp_socket_test_LDADD = $(INA_ENGINE_TEST_LDADD)
-test_engine_xdp_program_test_SOURCES = test/engine/xdp_program_test.cpp
-test_engine_xdp_program_test_LDADD = $(INA_ENGINE_TEST_LDADD)
 
 if HAVE_UCX_SOURCE
 check_PROGRAMS += test/engine/uct_ina_test

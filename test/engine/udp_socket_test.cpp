@@ -7,7 +7,7 @@
 
 #include "ucx_tl/engine/engine.hpp"
 #include "ucx_tl/engine/error.hpp"
-#include "ucx_tl/engine/netdev.hpp"
+#include "ucx_tl/engine/payload_limit.hpp"
 #include "ucx_tl/engine/resolve.hpp"
 #include "ucx_tl/engine/udp_socket.hpp"
 
@@ -173,14 +173,7 @@ TEST(UdpSocket, AddressInUseOrNotOursIsAClearError) {
   EXPECT_THROW(UdpSocket({.local = *wire::UdpAddress::parse("192.0.2.1:0")}), Error);
 }
 
-TEST(Netdev, LoopbackIsListedAndItsMtuLeavesTheLargestPayload) {
-  bool found = false;
-  for (const Netdev& device : list_netdevs()) found = found || (device.is_loopback && device.ipv4);
-  EXPECT_TRUE(found);
-  EXPECT_THROW((void)netdev_mtu("nosuchdevice"), Error);
-}
-
-TEST(Netdev, PayloadLimitIsAMultipleOfEightThatFits) {
+TEST(PayloadLimit, IsAMultipleOfEightThatFits) {
   EXPECT_EQ(payload_limit(1500, false), 1440u);
   EXPECT_EQ(payload_limit(1500, true), 1416u);
   EXPECT_EQ(payload_limit(65536, false), 8960u);

@@ -56,14 +56,14 @@ class ManagerBench {
       manager->run_ready();
     }
   }
-  [[nodiscard]] UniqueFd connected() {
-    UniqueFd fd(socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK, 0));
+  [[nodiscard]] net::Descriptor connected() {
+    net::Descriptor fd(socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK, 0));
     const int rc = connect(fd.get(), reinterpret_cast<sockaddr*>(&address), size);
     EXPECT_TRUE(rc == 0 || errno == EINPROGRESS);
     serve();
     return fd;
   }
-  static void put(const UniqueFd& fd, std::string_view bytes) {
+  static void put(const net::Descriptor& fd, std::string_view bytes) {
     while (!bytes.empty()) {
       const ssize_t sent = ::send(fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
       if (sent <= 0) return;
@@ -71,7 +71,7 @@ class ManagerBench {
     }
   }
   // What has come; is_closed is set at the end of the stream.
-  [[nodiscard]] std::string get(const UniqueFd& fd) {
+  [[nodiscard]] std::string get(const net::Descriptor& fd) {
     serve();
     std::string text;
     char bytes[4096];
@@ -86,7 +86,7 @@ class ManagerBench {
       }
     }
   }
-  [[nodiscard]] nlohmann::json ask(const UniqueFd& fd, std::string_view line) {
+  [[nodiscard]] nlohmann::json ask(const net::Descriptor& fd, std::string_view line) {
     put(fd, line);
     const std::string text = get(fd);
     EXPECT_FALSE(text.empty());

@@ -33,7 +33,7 @@ class ManagerTest : public ::testing::Test, protected ManagerBench {
 TEST_F(ManagerTest, ServesTcpAndUnixTheSame) {
   for (const int family : {AF_UNIX, AF_INET}) {
     start(family);
-    const UniqueFd host = connected();
+    const net::Descriptor host = connected();
     EXPECT_TRUE(ask(host, kHello).contains("welcome"));
     const std::uint32_t group = ask(host, kOpen)["result"]["group"];
     fake.bind_all(group);
@@ -44,7 +44,7 @@ TEST_F(ManagerTest, ServesTcpAndUnixTheSame) {
 
 TEST_F(ManagerTest, StatusShowsTheKernelsWordOnUnixPeers) {
   start(AF_UNIX);
-  const UniqueFd host = connected();
+  const net::Descriptor host = connected();
   static_cast<void>(ask(host, kHello));
   static_cast<void>(ask(host, kOpen));
   const json owner = ask(host, kStatus)["result"]["groups"][0]["owner"];
@@ -55,7 +55,7 @@ TEST_F(ManagerTest, StatusShowsTheKernelsWordOnUnixPeers) {
 
 TEST_F(ManagerTest, StatusShowsTheAddressOfTcpPeers) {
   start(AF_INET);
-  const UniqueFd host = connected();
+  const net::Descriptor host = connected();
   static_cast<void>(ask(host, kHello));
   static_cast<void>(ask(host, kOpen));
   const json owner = ask(host, kStatus)["result"]["groups"][0]["owner"];
@@ -74,13 +74,13 @@ TEST_F(ManagerTest, AnInstanceIsDrawnAtEveryStart) {
 
 TEST_F(ManagerTest, WhoSaysNothingIsToldSoAndDisconnected) {
   start();
-  const UniqueFd silent = connected();
-  const UniqueFd half = connected();
+  const net::Descriptor silent = connected();
+  const net::Descriptor half = connected();
   put(half, "{\"ina\":1,");
   EXPECT_EQ(get(half), "");
   EXPECT_EQ(*manager->next_deadline(), time.now + milliseconds(5000));
   pass(milliseconds(5000));
-  for (const UniqueFd* fd : {&silent, &half}) {
+  for (const net::Descriptor* fd : {&silent, &half}) {
     EXPECT_EQ(json::parse(get(*fd))["error"]["code"], "timeout");
     EXPECT_TRUE(is_closed);
   }
@@ -91,7 +91,7 @@ TEST_F(ManagerTest, WhoSaysNothingIsToldSoAndDisconnected) {
 
 TEST_F(ManagerTest, AHostThatSaidHelloMayBeIdleForEver) {
   start();
-  const UniqueFd host = connected();
+  const net::Descriptor host = connected();
   static_cast<void>(ask(host, kHello));
   EXPECT_EQ(manager->next_deadline(), std::nullopt);
   pass(std::chrono::hours(1000));
@@ -100,11 +100,11 @@ TEST_F(ManagerTest, AHostThatSaidHelloMayBeIdleForEver) {
 
 TEST_F(ManagerTest, GarbageIsAnsweredAndDisturbsNobody) {
   start();
-  const UniqueFd host = connected();
+  const net::Descriptor host = connected();
   static_cast<void>(ask(host, kHello));
   for (const std::string& garbage : {std::string("GET / HTTP/1.1\r\n\r\n"), std::string(100000, 'x'), std::string(70000, '['),
                                      std::string(300, '\0') + "\n", std::string("{\"ina\":2,\"hello\":{}}\n")}) {
-    const UniqueFd foreign = connected();
+    const net::Descriptor foreign = connected();
     put(foreign, garbage);
     const std::string answer = get(foreign);
     ASSERT_FALSE(answer.empty());
@@ -119,7 +119,7 @@ TEST_F(ManagerTest, GarbageIsAnsweredAndDisturbsNobody) {
 TEST_F(ManagerTest, AConnectionThatEndsWithItsErrorIsGoneAtOnce) {
   start();
   {
-    const UniqueFd foreign = connected();
+    const net::Descriptor foreign = connected();
     put(foreign, "garbage\n");
     static_cast<void>(get(foreign));
   }
@@ -129,7 +129,7 @@ TEST_F(ManagerTest, AConnectionThatEndsWithItsErrorIsGoneAtOnce) {
 
 TEST_F(ManagerTest, AHalfClosedConnectionGetsItsAnswers) {
   start();
-  const UniqueFd host = connected();
+  const net::Descriptor host = connected();
   put(host, std::string(kHello) + kStatus);
   shutdown(host.get(), SHUT_WR);
   const std::string answers = get(host);
@@ -141,7 +141,7 @@ TEST_F(ManagerTest, AHalfClosedConnectionGetsItsAnswers) {
 TEST_F(ManagerTest, AClosedConnectionsGroupsAreRemovedAfterTheGraceTime) {
   start();
   {
-    const UniqueFd host = connected();
+    const net::Descriptor host = connected();
     static_cast<void>(ask(host, kHello));
     static_cast<void>(ask(host, kOpen));
   }
@@ -157,12 +157,12 @@ TEST_F(ManagerTest, ALeaseIsResumedOnANewConnection) {
   start();
   std::string lease;
   {
-    const UniqueFd host = connected();
+    const net::Descriptor host = connected();
     static_cast<void>(ask(host, kHello));
     lease = ask(host, kOpen)["result"]["lease"];
   }
   serve();
-  const UniqueFd again = connected();
+  const net::Descriptor again = connected();
   static_cast<void>(ask(again, kHello));
   EXPECT_EQ(ask(again, "{\"id\":3,\"request\":\"resume\",\"lease\":\"" + lease + "\"}\n")["result"]["groups"].size(), 1u);
   pass(milliseconds(2000));
@@ -171,7 +171,7 @@ TEST_F(ManagerTest, ALeaseIsResumedOnANewConnection) {
 
 TEST_F(ManagerTest, ABindTimeoutIsToldAtOnce) {
   start();
-  const UniqueFd host = connected();
+  const net::Descriptor host = connected();
   static_cast<void>(ask(host, kHello));
   static_cast<void>(ask(host, kOpen));
   pass(milliseconds(10000));
@@ -180,9 +180,9 @@ TEST_F(ManagerTest, ABindTimeoutIsToldAtOnce) {
 
 TEST_F(ManagerTest, WhoNeverReadsItsAnswersIsDisconnected) {
   start();
-  const UniqueFd reader = connected();
+  const net::Descriptor reader = connected();
   static_cast<void>(ask(reader, kHello));
-  const UniqueFd host = connected();
+  const net::Descriptor host = connected();
   put(host, kHello);
   std::string many;
   for (int i = 0; i < 500; ++i) many += kStatus;
@@ -198,7 +198,7 @@ TEST_F(ManagerTest, WhoNeverReadsItsAnswersIsDisconnected) {
 
 TEST_F(ManagerTest, ASlowReaderGetsEverything) {
   start();
-  const UniqueFd host = connected();
+  const net::Descriptor host = connected();
   const int small = 4096;
   setsockopt(host.get(), SOL_SOCKET, SO_RCVBUF, &small, sizeof small);
   std::string many = kHello;
@@ -218,12 +218,12 @@ TEST_F(ManagerTest, ASlowReaderGetsEverything) {
 TEST_F(ManagerTest, BeyondTheLimitTheSilentMakePlace) {
   settings.max_connections = 4;
   start();
-  const UniqueFd host = connected();
+  const net::Descriptor host = connected();
   static_cast<void>(ask(host, kHello));
-  std::vector<UniqueFd> silent;
+  std::vector<net::Descriptor> silent;
   for (int i = 0; i < 100; ++i) silent.push_back(connected());
   EXPECT_EQ(manager->connections(), 4u);
-  const UniqueFd second = connected();
+  const net::Descriptor second = connected();
   EXPECT_TRUE(ask(second, kHello).contains("welcome"));
   EXPECT_TRUE(ask(host, kStatus).contains("result"));
 }
@@ -231,23 +231,23 @@ TEST_F(ManagerTest, BeyondTheLimitTheSilentMakePlace) {
 TEST_F(ManagerTest, BeyondTheLimitANewHostIsToldBusy) {
   settings.max_connections = 4;
   start();
-  std::vector<UniqueFd> hosts;
+  std::vector<net::Descriptor> hosts;
   for (int i = 0; i < 4; ++i) {
     hosts.push_back(connected());
     static_cast<void>(ask(hosts.back(), kHello));
   }
-  const UniqueFd extra = connected();
+  const net::Descriptor extra = connected();
   EXPECT_EQ(json::parse(get(extra))["error"]["code"], "busy");
   EXPECT_TRUE(is_closed);
   hosts.pop_back();
   serve();
-  const UniqueFd next = connected();
+  const net::Descriptor next = connected();
   EXPECT_TRUE(ask(next, kHello).contains("welcome"));
 }
 
 TEST_F(ManagerTest, AFloodOfOpenAndCloseLeavesNothing) {
   start();
-  const UniqueFd host = connected();
+  const net::Descriptor host = connected();
   static_cast<void>(ask(host, kHello));
   for (int i = 0; i < 2000; ++i) {
     const std::uint32_t group = ask(host, kOpen)["result"]["group"];
@@ -261,7 +261,7 @@ TEST_F(ManagerTest, WithoutDescriptorsListeningPausesAndGoesOn) {
   start();
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
-  UniqueFd waiting(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0));
+  net::Descriptor waiting(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0));
   rlimit none = before;
   none.rlim_cur = static_cast<rlim_t>(waiting.get()) + 1;
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
@@ -283,7 +283,7 @@ TEST_F(ManagerTest, ASocketThatDoesNotListenIsRefused) {
 
 TEST_F(ManagerTest, ADrainedManagerSaysSo) {
   start();
-  const UniqueFd host = connected();
+  const net::Descriptor host = connected();
   static_cast<void>(ask(host, kHello));
   manager->drain();
   EXPECT_EQ(ask(host, kOpen)["error"]["code"], "draining");

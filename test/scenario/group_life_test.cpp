@@ -16,7 +16,7 @@ namespace {
 
 using aggregator::Action;
 using aggregator::Drop;
-using manager::UniqueFd;
+using net::Descriptor;
 using nlohmann::json;
 using std::chrono::milliseconds;
 using wire::Direction;
@@ -30,13 +30,13 @@ class GroupLifeTest : public ::testing::Test, protected manager::ManagerBench {
     leader = greeted();
   }
   ~GroupLifeTest() override { manager.reset(); }
-  [[nodiscard]] UniqueFd greeted() {
-    UniqueFd host = connected();
+  [[nodiscard]] net::Descriptor greeted() {
+    net::Descriptor host = connected();
     EXPECT_TRUE(ask(host, manager::kHello).contains("welcome"));
     return host;
   }
-  [[nodiscard]] json request(const UniqueFd& host, const json& line) { return ask(host, line.dump() + "\n"); }
-  [[nodiscard]] json opened(const UniqueFd& host, std::uint32_t window = 16) {
+  [[nodiscard]] json request(const net::Descriptor& host, const json& line) { return ask(host, line.dump() + "\n"); }
+  [[nodiscard]] json opened(const net::Descriptor& host, std::uint32_t window = 16) {
     return request(host, {{"id", 1}, {"request", "open"}, {"members", kMembers}, {"window", window}, {"payload", 1024}})["result"];
   }
   [[nodiscard]] static Ring ring_of(const json& grant, std::uint32_t base = 100) {
@@ -62,7 +62,7 @@ class GroupLifeTest : public ::testing::Test, protected manager::ManagerBench {
     }
   }
   [[nodiscard]] static json active(const json& grant) { return {{"event", "active"}, {"group", grant["group"]}}; }
-  [[nodiscard]] Ring running(const UniqueFd& host, std::uint32_t base = 100) {
+  [[nodiscard]] Ring running(const net::Descriptor& host, std::uint32_t base = 100) {
     const json grant = opened(host);
     Ring ring = ring_of(grant, base);
     bind_all(ring);
@@ -86,14 +86,14 @@ class GroupLifeTest : public ::testing::Test, protected manager::ManagerBench {
       EXPECT_EQ(results[0].header.member, m);
     }
   }
-  [[nodiscard]] json close(const UniqueFd& host, const Ring& ring) {
+  [[nodiscard]] json close(const net::Descriptor& host, const Ring& ring) {
     return request(host, {{"id", 8}, {"request", "close"}, {"group", ring.granted().group}});
   }
   // A contribution of a group that the switch does not know passes through: the receiver finds data without proof of aggregation.
   void expect_unknown(Ring& ring) { EXPECT_EQ(ring.contribute(aggregator, 0, 0, {}).action, Action::kForward); }
 
   aggregator::Aggregator aggregator{{.slots = 128}};
-  UniqueFd leader;
+  net::Descriptor leader;
 };
 
 TEST_F(GroupLifeTest, OpenBindSumClose) {
@@ -179,7 +179,7 @@ TEST_F(GroupLifeTest, AForgedBindThatCameFirstEndsInATimeoutNotInAWrongSum) {
 }
 
 TEST_F(GroupLifeTest, TwoGroupsAtOnceDoNotMix) {
-  const UniqueFd other_leader = greeted();
+  const net::Descriptor other_leader = greeted();
   Ring first = running(leader, 100);
   Ring second = running(other_leader, 200);
   for (std::uint32_t chunk = 0; chunk < 50; ++chunk) {
@@ -195,11 +195,11 @@ TEST_F(GroupLifeTest, TwoGroupsAtOnceDoNotMix) {
 }
 
 TEST_F(GroupLifeTest, ALeaseLostInTheMiddleEndsItsGroupsOnly) {
-  UniqueFd dying = greeted();
+  net::Descriptor dying = greeted();
   Ring survivor = running(leader, 100);
   Ring victim = running(dying, 200);
   ASSERT_EQ(victim.contribute(aggregator, 0, 0, {}).action, Action::kAbsorb);
-  dying = UniqueFd();
+  dying = net::Descriptor();
   serve();
   sum(survivor, 0);
   EXPECT_EQ(victim.contribute(aggregator, 1, 0, {}).action, Action::kAbsorb) << "within the grace time it goes on";
@@ -215,10 +215,10 @@ TEST_F(GroupLifeTest, ALeaseResumedInTheMiddleLosesNothing) {
   bind_all(ring);
   sum(ring, 0);
   ASSERT_EQ(ring.contribute(aggregator, 0, 1, {5, 0, 0, 0}).action, Action::kAbsorb);
-  leader = UniqueFd();
+  leader = net::Descriptor();
   serve();
   pass(milliseconds(1500));
-  const UniqueFd again = greeted();
+  const net::Descriptor again = greeted();
   const json resumed = request(again, {{"id", 1}, {"request", "resume"}, {"lease", grant["lease"]}});
   EXPECT_EQ(resumed["result"], (json{{"groups", {grant["group"]}}, {"active", {grant["group"]}}}));
   pass(milliseconds(60000));

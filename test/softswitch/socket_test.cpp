@@ -19,7 +19,7 @@ namespace ina::test {
 namespace {
 
 using softswitch::DatagramPort;
-using softswitch::Descriptor;
+using net::Descriptor;
 using softswitch::Listening;
 using softswitch::open_listening;
 using softswitch::SetupError;

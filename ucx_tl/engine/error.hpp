@@ -1,28 +1,13 @@
-// error.hpp: what the engine throws when something cannot be set up.
+// error.hpp: what the engine throws when something cannot be set up: the same as the folder below it.
 // Used by factories and constructors; the UCT glue turns it into a status and one line of log.
 // Never thrown on a packet path.
 #pragma once
 
-#include <cstdint>
-#include <stdexcept>
-#include <string>
+#include "net/error.hpp"
 
 namespace ina::engine {
 
-enum class Failure : std::uint8_t {
-  kInvalid,      // a setting or an address makes no sense
-  kSystem,       // the operating system refused
-  kUnreachable,  // nobody answers
-  kRefused,      // somebody answered no
-};
-
-class Error : public std::runtime_error {
- public:
-  Error(Failure failure, const std::string& what) : std::runtime_error(what), failure_(failure) {}
-  [[nodiscard]] Failure failure() const noexcept { return failure_; }
-
- private:
-  Failure failure_;
-};
+using net::Error;
+using net::Failure;
 
 }  // namespace ina::engine

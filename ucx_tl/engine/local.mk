@@ -8,17 +8,16 @@ ucx_tl_engine_libinaengine_la_SOURCES = \
 	ucx_tl/engine/connector.hpp ucx_tl/engine/connector.cpp \
 	ucx_tl/engine/counters.hpp \
 	ucx_tl/engine/deadline_heap.hpp \
-	ucx_tl/engine/descriptor.hpp \
 	ucx_tl/engine/engine.hpp ucx_tl/engine/engine.cpp ucx_tl/engine/engine_connect.cpp ucx_tl/engine/engine_progress.cpp ucx_tl/engine/engine_receive.cpp \
 	ucx_tl/engine/error.hpp \
 	ucx_tl/engine/memory_table.hpp ucx_tl/engine/memory_table.cpp \
 	ucx_tl/engine/message.hpp \
 	ucx_tl/engine/message_queue.hpp \
 	ucx_tl/engine/name_lock.hpp ucx_tl/engine/name_lock.cpp \
-	ucx_tl/engine/netdev.hpp ucx_tl/engine/netdev.cpp \
 	ucx_tl/engine/next_hop.hpp ucx_tl/engine/next_hop.cpp \
 	ucx_tl/engine/packet_batch.hpp ucx_tl/engine/packet_batch.cpp \
 	ucx_tl/engine/packet_io.hpp \
+	ucx_tl/engine/payload_limit.hpp ucx_tl/engine/payload_limit.cpp \
 	ucx_tl/engine/poll_pace.hpp \
 	ucx_tl/engine/port_steering.hpp ucx_tl/engine/port_steering.cpp \
 	ucx_tl/engine/qp.hpp \
@@ -31,7 +30,5 @@ ucx_tl_engine_libinaengine_la_SOURCES = \
 	ucx_tl/engine/shared_port.hpp ucx_tl/engine/shared_port.cpp ucx_tl/engine/shared_port_places.cpp \
 	ucx_tl/engine/udp_socket.hpp ucx_tl/engine/udp_socket.cpp \
 	ucx_tl/engine/wakeup.hpp ucx_tl/engine/wakeup.cpp \
-	ucx_tl/engine/xdp_io.hpp ucx_tl/engine/xdp_io.cpp \
-	ucx_tl/engine/xdp_program.hpp ucx_tl/engine/xdp_program.cpp \
-	ucx_tl/engine/xdp_socket.hpp ucx_tl/engine/xdp_socket.cpp
-ucx_tl_engine_libinaengine_la_LIBADD = wire/libinawire.la
+	ucx_tl/engine/xdp_io.hpp ucx_tl/engine/xdp_io.cpp
+ucx_tl_engine_libinaengine_la_LIBADD = net/libinanet.la wire/libinawire.la

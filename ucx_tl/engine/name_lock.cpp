@@ -16,9 +16,9 @@ constexpr int kBacklog = 4096;
 
 // Until the holder is gone, which ends the connection to it, or the time is over.
 void wait_for_end(const sockaddr_un& address, socklen_t length, int milliseconds) noexcept {
-  const Descriptor waiter(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const net::Descriptor waiter(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   pollfd ended{.fd = waiter.get(), .events = POLLIN, .revents = 0};
-  if (!waiter.is_open() || connect(waiter.get(), reinterpret_cast<const sockaddr*>(&address), length) != 0) {
+  if (!waiter || connect(waiter.get(), reinterpret_cast<const sockaddr*>(&address), length) != 0) {
     ended.fd = -1;  // it is about to listen, or has just ended
     milliseconds = 1;
   }
@@ -42,8 +42,8 @@ NameLock::NameLock(const std::string& name, Nanoseconds at_most) {
   SteadyClock clock;
   const Nanoseconds end = clock.now() + at_most;
   for (Nanoseconds now = clock.now(); now < end; now = clock.now()) {
-    Descriptor mine(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    if (!mine.is_open()) return;
+    net::Descriptor mine(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (!mine) return;
     if (bind(mine.get(), reinterpret_cast<const sockaddr*>(&address), length) == 0 && listen(mine.get(), kBacklog) == 0) {
       holder_ = std::move(mine);
       return;

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "ucx_tl/engine/clock.hpp"
-#include "ucx_tl/engine/descriptor.hpp"
+#include "net/descriptor.hpp"
 
 struct sockaddr_un;
 
@@ -19,10 +19,10 @@ class NameLock {
  public:
   // Waits until the name is free, at most so long; is_held() tells.
   NameLock(const std::string& name, Nanoseconds at_most);
-  [[nodiscard]] bool is_held() const noexcept { return holder_.is_open(); }
+  [[nodiscard]] bool is_held() const noexcept { return static_cast<bool>(holder_); }
 
  private:
-  Descriptor holder_;
+  net::Descriptor holder_;
 };
 
 }  // namespace ina::engine

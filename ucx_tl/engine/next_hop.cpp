@@ -8,6 +8,7 @@
 #include <cstring>
 #include <string>
 
+#include "net/netlink_message.hpp"
 #include "ucx_tl/engine/error.hpp"
 
 namespace ina::engine {
@@ -19,63 +20,11 @@ constexpr std::uint8_t kCertain = NUD_REACHABLE | NUD_PERMANENT | NUD_NOARP;
 std::uint8_t family_of(const wire::UdpAddress& address) noexcept { return address.is_ipv6 ? AF_INET6 : AF_INET; }
 std::size_t ip_bytes(const wire::UdpAddress& address) noexcept { return address.is_ipv6 ? 16 : 4; }
 
-// A message with a fixed part and attributes.
-class Question {
- public:
-  template <typename Fixed>
-  Question(std::uint16_t type, std::uint32_t sequence, const Fixed& fixed) noexcept {
-    header_.nlmsg_type = type;
-    header_.nlmsg_flags = NLM_F_REQUEST;
-    header_.nlmsg_seq = sequence;
-    append(&fixed, sizeof fixed);
-  }
-  void add(std::uint16_t type, const void* value, std::size_t bytes) noexcept {
-    const rtattr attribute{.rta_len = static_cast<unsigned short>(sizeof(rtattr) + bytes), .rta_type = type};
-    append(&attribute, sizeof attribute);
-    append(value, bytes);
-  }
-  [[nodiscard]] std::span<const std::byte> bytes() noexcept {
-    header_.nlmsg_len = static_cast<std::uint32_t>(size_);
-    std::memcpy(bytes_.data(), &header_, sizeof header_);
-    return {bytes_.data(), size_};
-  }
-
- private:
-  void append(const void* from, std::size_t bytes) noexcept {
-    std::memcpy(&bytes_[size_], from, bytes);
-    size_ += NLMSG_ALIGN(bytes);
-  }
-  nlmsghdr header_{};
-  std::size_t size_ = sizeof(nlmsghdr);
-  std::array<std::byte, 128> bytes_{};
-};
-
-// Calls visit(type, value) for every attribute behind the fixed part.
-template <typename Visit>
-void for_each_attribute(std::span<const std::byte> message, std::size_t fixed_bytes, const Visit& visit) {
-  std::size_t at = NLMSG_ALIGN(sizeof(nlmsghdr) + fixed_bytes);
-  while (at + sizeof(rtattr) <= message.size()) {
-    rtattr attribute;
-    std::memcpy(&attribute, &message[at], sizeof attribute);
-    if (attribute.rta_len < sizeof attribute || attribute.rta_len > message.size() - at) return;
-    visit(attribute.rta_type, message.subspan(at + sizeof attribute, attribute.rta_len - sizeof attribute));
-    at += RTA_ALIGN(attribute.rta_len);
-  }
-}
-
-template <typename Fixed>
-std::optional<Fixed> fixed_part(std::span<const std::byte> message) noexcept {
-  if (message.size() < sizeof(nlmsghdr) + sizeof(Fixed)) return std::nullopt;
-  Fixed fixed;
-  std::memcpy(&fixed, &message[sizeof(nlmsghdr)], sizeof fixed);
-  return fixed;
-}
-
 }  // namespace
 
 RouteTable::RouteTable(unsigned device_index, const wire::UdpAddress& local)
     : device_index_(device_index), local_(local), netlink_(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE)) {
-  if (!netlink_.is_open()) throw Error(Failure::kSystem, std::string("cannot ask for routes: ") + std::strerror(errno));
+  if (!netlink_) throw Error(Failure::kSystem, std::string("cannot ask for routes: ") + std::strerror(errno));
 }
 
 std::span<const std::byte> RouteTable::ask(std::span<const std::byte> question, std::uint16_t answer_type) noexcept {
@@ -97,15 +46,15 @@ std::optional<wire::UdpAddress> RouteTable::find_gateway(const wire::UdpAddress&
   rtmsg route{};
   route.rtm_family = family_of(to);
   route.rtm_dst_len = route.rtm_src_len = static_cast<unsigned char>(8 * ip_bytes(to));
-  Question question(RTM_GETROUTE, ++sequence_, route);
+  net::NetlinkRequest question(RTM_GETROUTE, 0, ++sequence_, route);
   question.add(RTA_DST, to.ip.data(), ip_bytes(to));
   question.add(RTA_SRC, local_.ip.data(), ip_bytes(to));
   const auto answer = ask(question.bytes(), RTM_NEWROUTE);
-  const auto fixed = fixed_part<rtmsg>(answer);
+  const auto fixed = net::fixed_part<rtmsg>(answer);
   if (!fixed || fixed->rtm_type != RTN_UNICAST) return std::nullopt;
   wire::UdpAddress gateway = to;
   std::uint32_t device = 0;
-  for_each_attribute(answer, sizeof(rtmsg), [&](std::uint16_t type, std::span<const std::byte> value) {
+  net::for_each_attribute(answer, sizeof(rtmsg), [&](std::uint16_t type, std::span<const std::byte> value) {
     if (type == RTA_OIF && value.size() == sizeof device) std::memcpy(&device, value.data(), sizeof device);
     if (type == RTA_GATEWAY && value.size() == ip_bytes(to)) std::memcpy(gateway.ip.data(), value.data(), value.size());
     if (type != RTA_VIA || value.size() < sizeof(rtvia)) return;  // a gateway of the other family
@@ -123,14 +72,14 @@ NextHop RouteTable::find_neighbour(const wire::UdpAddress& of) noexcept {
   ndmsg neighbour{};
   neighbour.ndm_family = family_of(of);
   neighbour.ndm_ifindex = static_cast<int>(device_index_);
-  Question question(RTM_GETNEIGH, ++sequence_, neighbour);
+  net::NetlinkRequest question(RTM_GETNEIGH, 0, ++sequence_, neighbour);
   question.add(NDA_DST, of.ip.data(), ip_bytes(of));
   const auto answer = ask(question.bytes(), RTM_NEWNEIGH);
-  const auto fixed = fixed_part<ndmsg>(answer);
+  const auto fixed = net::fixed_part<ndmsg>(answer);
   NextHop hop;
   if (!fixed || (fixed->ndm_state & kUsable) == 0) return hop;
   hop.is_certain = (fixed->ndm_state & kCertain) != 0;
-  for_each_attribute(answer, sizeof(ndmsg), [&](std::uint16_t type, std::span<const std::byte> value) {
+  net::for_each_attribute(answer, sizeof(ndmsg), [&](std::uint16_t type, std::span<const std::byte> value) {
     if (type != NDA_LLADDR || value.size() != hop.mac.size()) return;
     std::memcpy(hop.mac.data(), value.data(), value.size());
     hop.is_known = true;

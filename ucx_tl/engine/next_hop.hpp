@@ -10,7 +10,7 @@
 #include <span>
 
 #include "ucx_tl/engine/clock.hpp"
-#include "ucx_tl/engine/descriptor.hpp"
+#include "net/descriptor.hpp"
 #include "wire/address.hpp"
 #include "wire/frame.hpp"
 
@@ -45,7 +45,7 @@ class RouteTable final : public NextHopSource {
 
   unsigned device_index_;
   wire::UdpAddress local_;
-  Descriptor netlink_;
+  net::Descriptor netlink_;
   std::uint32_t sequence_ = 0;
   alignas(8) std::array<std::byte, 4096> answer_{};
 };

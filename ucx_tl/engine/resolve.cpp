@@ -4,13 +4,13 @@
 #include <string>
 
 #include "ucx_tl/engine/error.hpp"
-#include "wire/resolve.hpp"
+#include "net/resolve.hpp"
 
 namespace ina::engine {
 
 wire::UdpAddress resolve(std::string_view host_port, bool want_ipv6) {
   const std::string text(host_port);
-  const wire::Resolution resolution = wire::resolve(host_port);
+  const net::Resolution resolution = net::resolve(host_port);
   if (resolution.addresses.empty()) throw Error(Failure::kInvalid, resolution.error);
   const auto& found = resolution.addresses;
   const auto address = std::find_if(found.begin(), found.end(), [&](const wire::UdpAddress& each) { return each.is_ipv6 == want_ipv6; });

@@ -73,9 +73,9 @@ bool SharedPort::bind_and_claim() {
 bool SharedPort::claim(std::uint8_t top_byte) noexcept {
   sockaddr_un address;
   name_claim(top_byte, address);
-  Descriptor claim(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  net::Descriptor claim(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const int on = 1;
-  if (!claim.is_open() || setsockopt(claim.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0) return false;
+  if (!claim || setsockopt(claim.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0) return false;
   if (bind(claim.get(), reinterpret_cast<const sockaddr*>(&address), claim_address_length_) != 0) return false;
   claim_ = std::move(claim);
   top_byte_ = top_byte;
@@ -83,8 +83,8 @@ bool SharedPort::claim(std::uint8_t top_byte) noexcept {
 }
 
 bool SharedPort::watch() noexcept {
-  epoll_ = Descriptor(epoll_create1(EPOLL_CLOEXEC));
-  if (!epoll_.is_open()) return false;
+  epoll_ = net::Descriptor(epoll_create1(EPOLL_CLOEXEC));
+  if (!epoll_) return false;
   for (const int descriptor : {udp_descriptor_, claim_.get()}) {
     epoll_event event{};
     event.events = EPOLLIN;
@@ -170,7 +170,7 @@ std::span<const IncomingPacket> SharedPort::receive() noexcept {
   for (mmsghdr& header : headers_) header.msg_hdr.msg_controllen = sizeof(Buffer::control);
   const int received = recvmmsg(claim_.get(), headers_.data(), kBatch, MSG_DONTWAIT, nullptr);
   receives_ = 0;
-  period_ = received > 0 || probes_.is_open() ? kBusyPeriod : kIdlePeriod;
+  period_ = received > 0 || probes_ ? kBusyPeriod : kIdlePeriod;
   std::size_t count = 0;
   for (std::size_t i = 0; received > 0 && i < static_cast<std::size_t>(received); ++i) {
     mmsghdr& message = headers_[i];

@@ -15,7 +15,7 @@
 #include <span>
 
 #include "ucx_tl/engine/clock.hpp"
-#include "ucx_tl/engine/descriptor.hpp"
+#include "net/descriptor.hpp"
 #include "ucx_tl/engine/packet_io.hpp"
 
 namespace ina::engine {
@@ -97,8 +97,8 @@ class SharedPort {
   sockaddr_un claim_address_{};  // with any top byte
   socklen_t claim_address_length_ = 0;
   std::uint8_t top_byte_ = 0;
-  Descriptor claim_;
-  Descriptor epoll_;
+  net::Descriptor claim_;
+  net::Descriptor epoll_;
   std::unique_ptr<std::array<Buffer, kBatch>> buffers_ = std::make_unique<std::array<Buffer, kBatch>>();
   std::array<mmsghdr, kBatch> headers_{};
   std::array<IncomingPacket, kBatch> incoming_{};
@@ -111,7 +111,7 @@ class SharedPort {
   static constexpr std::int16_t kNobody = -1;
   SteadyClock clock_;
   bool wants_places_ = false;
-  Descriptor probes_;  // open while we wait for answers
+  net::Descriptor probes_;  // open while we wait for answers
   std::uint64_t nonce_ = 0;
   Nanoseconds asked_at_ = 0;
   Nanoseconds next_asking_ = 0;

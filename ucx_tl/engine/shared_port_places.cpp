@@ -48,16 +48,16 @@ bool SharedPort::answer_probe(const IncomingPacket& packet) noexcept {
 }
 
 void SharedPort::look_for_places() noexcept {
-  if (!wants_places_ && !probes_.is_open()) return;
+  if (!wants_places_ && !probes_) return;
   const Nanoseconds now = clock_.now();
-  if (!probes_.is_open()) {
+  if (!probes_) {
     if (now >= next_asking_) ask_places(now);
     return;
   }
   read_answers();
   if (answered_.count() < places_ && now - asked_at_ < kLongestAnswer) return;
   steer();
-  probes_ = Descriptor();
+  probes_ = net::Descriptor();
   next_asking_ = now + kShortestPause;
 }
 
@@ -66,12 +66,12 @@ void SharedPort::ask_places(Nanoseconds now) noexcept {
   next_asking_ = now + kShortestPause;
   const auto members = count_bound_sockets(at_);
   if (!members || *members > top_byte_at_.size() || getrandom(&nonce_, sizeof nonce_, 0) != sizeof nonce_) return;
-  Descriptor probes(socket(at_.is_ipv6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  net::Descriptor probes(socket(at_.is_ipv6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   wire::UdpAddress from = at_;
   from.port = 0;
   sockaddr_storage storage{};
   const socklen_t length = from.to_sockaddr(storage);
-  if (!probes.is_open() || bind(probes.get(), reinterpret_cast<const sockaddr*>(&storage), length) != 0) return;
+  if (!probes || bind(probes.get(), reinterpret_cast<const sockaddr*>(&storage), length) != 0) return;
   places_ = *members;
   answered_.reset();
   asked_at_ = now;

@@ -46,8 +46,8 @@ Nanoseconds coarse_now() noexcept {
 }  // namespace
 
 XdpIo::Device XdpIo::find_device(const std::string& name) {
-  const Descriptor any(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  if (!any.is_open()) fail("cannot open a udp socket");
+  const net::Descriptor any(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (!any) fail("cannot open a udp socket");
   ifreq request{};
   name.copy(request.ifr_name, sizeof request.ifr_name - 1);
   if (ioctl(any.get(), SIOCGIFINDEX, &request) != 0) fail("cannot find device " + name);
@@ -67,31 +67,31 @@ XdpIo::XdpIo(const std::string& device, UdpSocket& socket)
     : socket_(socket), device_(find_device(device)), routes_(device_.index, socket.local()), memory_(kFrames) {
   open_queues(device);
   free_frames_.reserve(kTransmitFrames);
-  for (std::uint32_t i = 0; i < kTransmitFrames; ++i) free_frames_.push_back(std::uint64_t{i} * PacketMemory::kFrameBytes);
+  for (std::uint32_t i = 0; i < kTransmitFrames; ++i) free_frames_.push_back(std::uint64_t{i} * net::PacketMemory::kFrameBytes);
 }
 
 void XdpIo::open_queues(const std::string& device) {
   const unsigned count = std::min(count_receive_queues(device), kMaxQueues);
   // Each has an equal part, in a ring whose size is a power of two.
   const std::uint32_t share = (kFrames - kTransmitFrames) / count;
-  XdpFilter filter{.local = socket_.local()};
+  net::XdpFilter filter{.local = socket_.local()};
   if (const auto top_byte = socket_.qpn_top_byte()) {  // the rest of a shared port's packets is other processes'
     filter.qpn = std::uint32_t{*top_byte} << 16;
     filter.qpn_mask = 0xff0000;
   }
-  program_.emplace(XdpProgramOptions{
+  program_.emplace(net::XdpProgramOptions{
       .device = device, .device_index = device_.index, .filter = filter, .queues = count, .prefers_generic = device_.prefers_generic});
   queues_.reserve(count);
-  std::uint64_t frame = std::uint64_t{kTransmitFrames} * PacketMemory::kFrameBytes;
+  std::uint64_t frame = std::uint64_t{kTransmitFrames} * net::PacketMemory::kFrameBytes;
   for (unsigned i = 0; i < count; ++i) {
-    XdpSocket& queue = queues_.emplace_back(XdpSocketOptions{.device_index = device_.index,
+    net::XdpSocket& queue = queues_.emplace_back(net::XdpSocketOptions{.device_index = device_.index,
                                                             .queue = i,
                                                             .may_be_zero_copy = program_->is_native(),
                                                             .receive_frames = std::bit_ceil(share),
                                                             .transmit_frames = i == 0 ? kTransmitFrames : 0,
                                                             .shared_with = i == 0 ? -1 : queues_.front().descriptor()},
                                             memory_);
-    for (std::uint32_t n = 0; n < share; ++n, frame += PacketMemory::kFrameBytes) queue.fill.put(frame);
+    for (std::uint32_t n = 0; n < share; ++n, frame += net::PacketMemory::kFrameBytes) queue.fill.put(frame);
     queue.fill.publish();
     queue.wake_receiver();
   }
@@ -99,13 +99,13 @@ void XdpIo::open_queues(const std::string& device) {
 }
 
 int XdpIo::descriptor() const noexcept {
-  if (epoll_.is_open()) return epoll_.get();
-  Descriptor epoll(epoll_create1(EPOLL_CLOEXEC));
+  if (epoll_) return epoll_.get();
+  net::Descriptor epoll(epoll_create1(EPOLL_CLOEXEC));
   epoll_event event{};
   event.events = EPOLLIN;
   const auto watch = [&](int socket) { return epoll_ctl(epoll.get(), EPOLL_CTL_ADD, socket, &event) == 0; };
-  if (!epoll.is_open() || !watch(socket_.descriptor())) return -1;
-  for (const XdpSocket& queue : queues_) {
+  if (!epoll || !watch(socket_.descriptor())) return -1;
+  for (const net::XdpSocket& queue : queues_) {
     if (!watch(queue.descriptor())) return -1;
   }
   epoll_ = std::move(epoll);
@@ -113,7 +113,7 @@ int XdpIo::descriptor() const noexcept {
 }
 
 SendResult XdpIo::send(std::span<const OutgoingPacket> packets) noexcept {
-  XdpSocket& queue = queues_.front();
+  net::XdpSocket& queue = queues_.front();
   const Nanoseconds now = coarse_now();
   SendResult result;
   recycle();
@@ -141,7 +141,7 @@ SendResult XdpIo::send(std::span<const OutgoingPacket> packets) noexcept {
 }
 
 XdpIo::PutResult XdpIo::put(const OutgoingPacket& packet, const wire::MacAddress& to) noexcept {
-  XdpSocket& queue = queues_.front();
+  net::XdpSocket& queue = queues_.front();
   if (free_frames_.empty() || queue.transmit.free() == 0) return PutResult::kNotNow;
   std::size_t payload_bytes = 0;
   for (std::size_t i = 0; i < packet.piece_count; ++i) payload_bytes += packet.pieces[i].iov_len;
@@ -152,8 +152,8 @@ XdpIo::PutResult XdpIo::put(const OutgoingPacket& packet, const wire::MacAddress
   frame.ip.destination = packet.to->address;
   frame.ip.traffic_class = socket_.uses_ecn() ? kEcnCapable : 0;
   std::byte* const begin = memory_.at(free_frames_.back());
-  std::byte* at = begin + wire::encode_frame(frame, payload_bytes, {begin, PacketMemory::kFrameBytes});
-  if (payload_bytes > static_cast<std::size_t>(begin + PacketMemory::kPacketBytes - at)) return PutResult::kTooLong;
+  std::byte* at = begin + wire::encode_frame(frame, payload_bytes, {begin, net::PacketMemory::kFrameBytes});
+  if (payload_bytes > static_cast<std::size_t>(begin + net::PacketMemory::kPacketBytes - at)) return PutResult::kTooLong;
   for (std::size_t i = 0; i < packet.piece_count; ++i) {
     std::memcpy(at, packet.pieces[i].iov_base, packet.pieces[i].iov_len);
     at += packet.pieces[i].iov_len;
@@ -165,7 +165,7 @@ XdpIo::PutResult XdpIo::put(const OutgoingPacket& packet, const wire::MacAddress
 
 void XdpIo::recycle() noexcept {
   auto& completion = queues_.front().completion;
-  for (std::uint32_t n = completion.available(); n != 0; --n) free_frames_.push_back(completion.take() & ~std::uint64_t{PacketMemory::kFrameBytes - 1});
+  for (std::uint32_t n = completion.available(); n != 0; --n) free_frames_.push_back(completion.take() & ~std::uint64_t{net::PacketMemory::kFrameBytes - 1});
   completion.release();
 }
 
@@ -173,7 +173,7 @@ void XdpIo::give_back_received() noexcept {
   if (held_count_ == 0) return;
   for (std::size_t i = 0; i < held_count_; ++i) queues_[held_for_[i]].fill.put(held_[i]);
   held_count_ = 0;
-  for (XdpSocket& queue : queues_) {
+  for (net::XdpSocket& queue : queues_) {
     queue.fill.publish();
     queue.wake_receiver();
   }
@@ -197,7 +197,7 @@ std::size_t XdpIo::receive_from(std::size_t queue, std::size_t count) noexcept {
   auto& ring = queues_[queue].received;
   for (std::uint32_t n = ring.available(); n != 0 && held_count_ < kBatchPackets; --n) {
     const xdp_desc descriptor = ring.take();
-    held_[held_count_] = descriptor.addr & ~std::uint64_t{PacketMemory::kFrameBytes - 1};
+    held_[held_count_] = descriptor.addr & ~std::uint64_t{net::PacketMemory::kFrameBytes - 1};
     held_for_[held_count_++] = static_cast<std::uint8_t>(queue);
     const auto frame = wire::decode_frame({memory_.at(descriptor.addr), descriptor.len});
     // Damaged on its way to the host: handed on empty, which is counted as a packet that does not decode.

@@ -12,8 +12,8 @@
 #include "ucx_tl/engine/next_hop.hpp"
 #include "ucx_tl/engine/packet_io.hpp"
 #include "ucx_tl/engine/udp_socket.hpp"
-#include "ucx_tl/engine/xdp_program.hpp"
-#include "ucx_tl/engine/xdp_socket.hpp"
+#include "net/xdp_program.hpp"
+#include "net/xdp_socket.hpp"
 
 namespace ina::engine {
 
@@ -22,7 +22,7 @@ class XdpIo final : public PacketIo {
   // Receive queues that get a socket; packets of a device's further queues come by the UDP socket.
   static constexpr unsigned kMaxQueues = 8;
   // Largest IP packet either way.
-  static constexpr std::uint32_t kMaxIpBytes = PacketMemory::kPacketBytes - wire::kEthernetBytes;
+  static constexpr std::uint32_t kMaxIpBytes = net::PacketMemory::kPacketBytes - wire::kEthernetBytes;
 
   // Throws Error: the process may not, the device cannot, or another process has it.
   XdpIo(const std::string& device, UdpSocket& socket);
@@ -55,10 +55,10 @@ class XdpIo final : public PacketIo {
   Device device_;
   RouteTable routes_;
   NextHopCache hops_{routes_};
-  PacketMemory memory_;
-  std::optional<XdpProgram> program_;
-  std::vector<XdpSocket> queues_;  // the first one sends
-  mutable Descriptor epoll_;  // once somebody wants it: every packet costs more from then on
+  net::PacketMemory memory_;
+  std::optional<net::XdpProgram> program_;
+  std::vector<net::XdpSocket> queues_;  // the first one sends
+  mutable net::Descriptor epoll_;  // once somebody wants it: every packet costs more from then on
   std::vector<std::uint64_t> free_frames_;  // to send from
   std::array<IncomingPacket, kBatchPackets> incoming_{};
   std::array<std::uint64_t, kBatchPackets> held_{};  // frames that incoming_ refers to

@@ -10,7 +10,7 @@
 
 #include "wire/address.hpp"
 
-namespace ina::engine {
+namespace ina::net {
 
 struct Netdev {
   std::string name;
@@ -26,7 +26,4 @@ struct Netdev {
 // Bits per second; nullopt: unknown (virtual devices).
 [[nodiscard]] std::optional<double> netdev_speed(const std::string& name) noexcept;
 
-// The largest payload of a packet with the longest headers (BTH, RETH) in an IP packet of this size: a multiple of 8, at most kMaxMtu.
-[[nodiscard]] std::uint32_t payload_limit(std::uint32_t ip_mtu, bool is_ipv6) noexcept;
-
-}  // namespace ina::engine
+}  // namespace ina::net

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "ucx_tl/engine/descriptor.hpp"
+#include "net/descriptor.hpp"
 #include "wire/address.hpp"
 
-namespace ina::engine {
+namespace ina::net {
 
 // An instruction as the kernel takes it (struct bpf_insn).
 struct XdpInstruction {
@@ -56,4 +56,4 @@ class XdpProgram {
   bool is_native_ = false;
 };
 
-}  // namespace ina::engine
+}  // namespace ina::net

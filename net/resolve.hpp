@@ -9,13 +9,13 @@
 
 #include "wire/address.hpp"
 
-namespace ina::wire {
+namespace ina::net {
 
 struct Resolution {
-  std::vector<UdpAddress> addresses;  // in the resolver's order, each once; empty on failure
+  std::vector<wire::UdpAddress> addresses;  // in the resolver's order, each once; empty on failure
   std::string error;                  // then says what is wrong, with the text in question: "n17:x: the port is no number from 0 to 65535"
 };
 
 [[nodiscard]] Resolution resolve(std::string_view host_and_port);
 
-}  // namespace ina::wire
+}  // namespace ina::net

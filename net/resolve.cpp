@@ -1,5 +1,5 @@
 // resolve.cpp: splits HOST:PORT and asks getaddrinfo, which a numeric address never needs.
-#include "wire/resolve.hpp"
+#include "net/resolve.hpp"
 
 #include <netdb.h>
 
@@ -9,7 +9,7 @@
 #include <cstring>
 #include <memory>
 
-namespace ina::wire {
+namespace ina::net {
 namespace {
 
 struct AddrinfoDeleter {
@@ -36,7 +36,7 @@ Resolution ask_resolver(std::string_view text, const std::string& host, const st
   for (const addrinfo* entry = list.get(); entry != nullptr; entry = entry->ai_next) {
     sockaddr_storage storage{};
     std::memcpy(&storage, entry->ai_addr, std::min<std::size_t>(entry->ai_addrlen, sizeof storage));
-    const auto address = UdpAddress::from_sockaddr(storage);
+    const auto address = wire::UdpAddress::from_sockaddr(storage);
     if (address && std::ranges::find(resolution.addresses, *address) == resolution.addresses.end()) resolution.addresses.push_back(*address);
   }
   if (resolution.addresses.empty()) return failure(text, host + " has no IPv4 or IPv6 address");
@@ -46,7 +46,7 @@ Resolution ask_resolver(std::string_view text, const std::string& host, const st
 }  // namespace
 
 Resolution resolve(std::string_view text) {
-  if (const auto numeric = UdpAddress::parse(text)) return {.addresses = {*numeric}, .error = {}};
+  if (const auto numeric = wire::UdpAddress::parse(text)) return {.addresses = {*numeric}, .error = {}};
   const std::size_t colon = text.rfind(':');
   if (colon == std::string_view::npos || colon == 0) return failure(text, "is neither HOST:PORT nor [IPv6]:PORT");
   const std::string_view port = text.substr(colon + 1);
@@ -57,4 +57,4 @@ Resolution resolve(std::string_view text) {
   return ask_resolver(text, std::string(host), std::string(port));
 }
 
-}  // namespace ina::wire
+}  // namespace ina::net

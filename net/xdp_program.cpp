@@ -1,4 +1,4 @@
-#include "ucx_tl/engine/xdp_program.hpp"
+#include "net/xdp_program.hpp"
 
 #include <linux/bpf.h>
 #include <linux/if_link.h>
@@ -8,10 +8,10 @@
 #include <cerrno>
 #include <cstring>
 
-#include "ucx_tl/engine/error.hpp"
+#include "net/error.hpp"
 #include "wire/frame.hpp"
 
-namespace ina::engine {
+namespace ina::net {
 namespace {
 
 static_assert(sizeof(XdpInstruction) == sizeof(bpf_insn));
@@ -119,7 +119,7 @@ XdpProgram::XdpProgram(const XdpProgramOptions& options) {
   map.key_size = map.value_size = 4;
   map.max_entries = options.queues;
   map_ = Descriptor(bpf(BPF_MAP_CREATE, map));
-  if (!map_.is_open()) fail("cannot create a map of AF_XDP sockets");
+  if (!map_) fail("cannot create a map of AF_XDP sockets");
   const auto instructions = assemble(options.filter, map_.get());
   bpf_attr load{};
   load.prog_type = BPF_PROG_TYPE_XDP;
@@ -129,7 +129,7 @@ XdpProgram::XdpProgram(const XdpProgramOptions& options) {
   load.expected_attach_type = BPF_XDP;
   std::memcpy(load.prog_name, "ina", 4);
   program_ = Descriptor(bpf(BPF_PROG_LOAD, load));
-  if (!program_.is_open()) fail("cannot load an XDP program");
+  if (!program_) fail("cannot load an XDP program");
   attach(options);
 }
 
@@ -143,7 +143,7 @@ void XdpProgram::attach(const XdpProgramOptions& options) {
     create.link_create.flags = mode;
     link_ = Descriptor(bpf(BPF_LINK_CREATE, create));
     is_native_ = mode == XDP_FLAGS_DRV_MODE;
-    if (link_.is_open()) return;
+    if (link_) return;
     if (errno == EBUSY || errno == EEXIST) throw Error(Failure::kSystem, "device " + options.device + " has an XDP program already: one process a device can use AF_XDP");
   }
   fail("cannot attach an XDP program to device " + options.device);
@@ -157,4 +157,4 @@ void XdpProgram::redirect(unsigned queue, int socket) {
   if (bpf(BPF_MAP_UPDATE_ELEM, update) != 0) fail("cannot redirect a receive queue to an AF_XDP socket");
 }
 
-}  // namespace ina::engine
+}  // namespace ina::net

@@ -1,4 +1,4 @@
-#include "ucx_tl/engine/xdp_socket.hpp"
+#include "net/xdp_socket.hpp"
 
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -8,13 +8,13 @@
 #include <cstring>
 #include <string>
 
-#include "ucx_tl/engine/error.hpp"
+#include "net/error.hpp"
 
 #ifndef SOL_XDP
 #define SOL_XDP 283
 #endif
 
-namespace ina::engine {
+namespace ina::net {
 namespace {
 
 constexpr unsigned kMaxKicks = 8;           // a call takes 32 packets where packets are copied
@@ -55,7 +55,7 @@ PacketMemory::PacketMemory(std::uint32_t frames) {
 }
 
 XdpSocket::XdpSocket(const XdpSocketOptions& options, const PacketMemory& memory) : socket_(socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0)) {
-  if (!socket_.is_open()) fail("cannot open an AF_XDP socket");
+  if (!socket_) fail("cannot open an AF_XDP socket");
   if (options.shared_with < 0) {
     xdp_umem_reg registration{};
     registration.addr = reinterpret_cast<std::uintptr_t>(memory.all().data());
@@ -119,4 +119,4 @@ void XdpSocket::wake_receiver() noexcept {
   if (fill.needs_wakeup()) (void)recvfrom(socket_.get(), nullptr, 0, MSG_DONTWAIT, nullptr, nullptr);
 }
 
-}  // namespace ina::engine
+}  // namespace ina::net

@@ -10,9 +10,9 @@
 #include <cstdint>
 #include <span>
 
-#include "ucx_tl/engine/descriptor.hpp"
+#include "net/descriptor.hpp"
 
-namespace ina::engine {
+namespace ina::net {
 
 // Memory that both sides see; unmapped at the end.
 class Mapping {
@@ -112,4 +112,4 @@ class XdpSocket {
   Descriptor socket_;
 };
 
-}  // namespace ina::engine
+}  // namespace ina::net

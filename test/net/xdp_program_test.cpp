@@ -8,10 +8,10 @@
 #include <cstring>
 #include <random>
 
-#include "ucx_tl/engine/xdp_program.hpp"
+#include "net/xdp_program.hpp"
 #include "wire/frame.hpp"
 
-namespace ina::engine {
+namespace ina::net {
 namespace {
 
 constexpr std::uint64_t kPass = XDP_PASS;
@@ -167,4 +167,4 @@ TEST(XdpFilter, Ipv4OptionsAndFragmentsArePassedOn) {
 }
 
 }  // namespace
-}  // namespace ina::engine
+}  // namespace ina::net

@@ -9,11 +9,11 @@
 
 #include "wire/address.hpp"
 
-namespace ina::wire {
+namespace ina::net {
 
 struct LocalAddress {
   std::string device;
-  UdpAddress address;   // port 0
+  wire::UdpAddress address;   // port 0
   unsigned flags = 0;   // IFF_UP, IFF_LOOPBACK, ... of the device
   [[nodiscard]] bool is_link_local() const noexcept { return address.is_ipv6 && address.ip[0] == 0xfe && (address.ip[1] & 0xc0) == 0x80; }
 };
@@ -21,4 +21,4 @@ struct LocalAddress {
 // IPv4 and IPv6, in the system's order. nullopt: the system does not tell them (errno).
 [[nodiscard]] std::optional<std::vector<LocalAddress>> list_local_addresses();
 
-}  // namespace ina::wire
+}  // namespace ina::net

@@ -1,4 +1,4 @@
-#include "wire/local_address.hpp"
+#include "net/local_address.hpp"
 
 #include <ifaddrs.h>
 #include <netinet/in.h>
@@ -7,7 +7,7 @@
 #include <cstring>
 #include <memory>
 
-namespace ina::wire {
+namespace ina::net {
 
 std::optional<std::vector<LocalAddress>> list_local_addresses() {
   ifaddrs* first = nullptr;
@@ -20,7 +20,7 @@ std::optional<std::vector<LocalAddress>> list_local_addresses() {
     sockaddr_storage storage{};
     if (family == AF_INET) std::memcpy(&storage, entry->ifa_addr, sizeof(sockaddr_in));
     if (family == AF_INET6) std::memcpy(&storage, entry->ifa_addr, sizeof(sockaddr_in6));
-    if (auto address = UdpAddress::from_sockaddr(storage)) {
+    if (auto address = wire::UdpAddress::from_sockaddr(storage)) {
       address->port = 0;
       addresses.push_back({.device = entry->ifa_name, .address = *address, .flags = entry->ifa_flags});
     }
@@ -28,4 +28,4 @@ std::optional<std::vector<LocalAddress>> list_local_addresses() {
   return addresses;
 }
 
-}  // namespace ina::wire
+}  // namespace ina::net

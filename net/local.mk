@@ -1,0 +1,11 @@
+# net: what engine, core and switch need of the operating system's network. Who links it links wire/libinawire.la, too.
+noinst_LTLIBRARIES += net/libinanet.la
+net_libinanet_la_SOURCES = \
+	net/descriptor.hpp \
+	net/error.hpp \
+	net/local_address.hpp net/local_address.cpp \
+	net/netdev.hpp net/netdev.cpp \
+	net/netlink_message.hpp \
+	net/resolve.hpp net/resolve.cpp \
+	net/xdp_program.hpp net/xdp_program.cpp \
+	net/xdp_socket.hpp net/xdp_socket.cpp

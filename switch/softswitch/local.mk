@@ -4,6 +4,7 @@ switch_softswitch_libinasoftswitch_la_SOURCES = \
 	switch/softswitch/datagram_port.hpp switch/softswitch/datagram_port.cpp \
 	switch/softswitch/fault_injector.hpp switch/softswitch/fault_injector.cpp \
 	switch/softswitch/faulty_outbox.hpp \
+	switch/softswitch/frame_port.hpp \
 	switch/softswitch/interfaces.hpp switch/softswitch/interfaces.cpp \
 	switch/softswitch/listening.hpp switch/softswitch/listening.cpp \
 	switch/softswitch/relay.hpp switch/softswitch/relay.cpp

@@ -7,5 +7,6 @@ net_libinanet_la_SOURCES = \
 	net/netdev.hpp net/netdev.cpp \
 	net/netlink_message.hpp \
 	net/resolve.hpp net/resolve.cpp \
+	net/xdp_filter.hpp net/xdp_filter.cpp \
 	net/xdp_program.hpp net/xdp_program.cpp \
 	net/xdp_socket.hpp net/xdp_socket.cpp

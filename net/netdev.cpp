@@ -1,6 +1,10 @@
 #include "net/netdev.hpp"
 
+#include <dirent.h>
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
 #include <net/if.h>
+#include <net/if_arp.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
@@ -39,6 +43,33 @@ std::uint32_t netdev_mtu(const std::string& name) {
   name.copy(request.ifr_name, sizeof request.ifr_name - 1);
   if (ioctl(any.get(), SIOCGIFMTU, &request) != 0) throw Error(Failure::kInvalid, "cannot read the mtu of device " + name + ": " + std::strerror(errno));
   return static_cast<std::uint32_t>(request.ifr_mtu);
+}
+
+EthernetDevice find_ethernet(const std::string& name) {
+  const Descriptor any(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (!any) throw Error(Failure::kSystem, std::string("cannot open a udp socket: ") + std::strerror(errno));
+  ifreq request{};
+  name.copy(request.ifr_name, sizeof request.ifr_name - 1);
+  if (ioctl(any.get(), SIOCGIFINDEX, &request) != 0) throw Error(Failure::kInvalid, "cannot find device " + name + ": " + std::strerror(errno));
+  EthernetDevice device{.index = static_cast<unsigned>(request.ifr_ifindex), .mac = {}, .driver = {}};
+  if (ioctl(any.get(), SIOCGIFHWADDR, &request) != 0) throw Error(Failure::kSystem, "cannot read the address of device " + name + ": " + std::strerror(errno));
+  if (request.ifr_hwaddr.sa_family != ARPHRD_ETHER) throw Error(Failure::kInvalid, "device " + name + " is no Ethernet");
+  std::memcpy(device.mac.data(), request.ifr_hwaddr.sa_data, device.mac.size());
+  ethtool_drvinfo driver{};
+  driver.cmd = ETHTOOL_GDRVINFO;
+  request.ifr_data = reinterpret_cast<char*>(&driver);
+  if (ioctl(any.get(), SIOCETHTOOL, &request) == 0) device.driver.assign(driver.driver, strnlen(driver.driver, sizeof driver.driver));
+  return device;
+}
+
+unsigned count_receive_queues(const std::string& name) noexcept {
+  char path[64 + IFNAMSIZ];
+  std::snprintf(path, sizeof path, "/sys/class/net/%.*s/queues", IFNAMSIZ, name.c_str());
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir(path), &closedir);
+  unsigned count = 0;
+  if (folder == nullptr) return 1;
+  while (const dirent* entry = readdir(folder.get())) count += std::strncmp(entry->d_name, "rx-", 3) == 0 ? 1 : 0;
+  return std::max(count, 1u);
 }
 
 std::optional<double> netdev_speed(const std::string& name) noexcept {

@@ -1,5 +1,5 @@
 // netdev.hpp: the network devices of this host that can carry packets: name, address, MTU, speed.
-// Used by the transport to list its devices and to open an interface on one.
+// Used by the transport to list its devices and to open an interface on one, and by whatever opens AF_XDP sockets.
 // Changes nothing and keeps nothing: every call asks the system.
 #pragma once
 
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "wire/address.hpp"
+#include "wire/frame.hpp"
 
 namespace ina::net {
 
@@ -19,10 +20,20 @@ struct Netdev {
   std::optional<wire::UdpAddress> ipv6;  // not link-local: such an address needs a device to mean anything
 };
 
+struct EthernetDevice {
+  unsigned index = 0;
+  wire::MacAddress mac{};
+  std::string driver;  // empty: it does not say
+};
+// Throws Error if there is no such device, or it is no Ethernet.
+[[nodiscard]] EthernetDevice find_ethernet(const std::string& name);
+
 // Devices that are up and have an address, in the system's order. Throws Error.
 [[nodiscard]] std::vector<Netdev> list_netdevs();
 // Bytes of an IP packet; throws Error if there is no such device.
 [[nodiscard]] std::uint32_t netdev_mtu(const std::string& name);
+// The receive queues that the device has now, at least 1.
+[[nodiscard]] unsigned count_receive_queues(const std::string& name) noexcept;
 // Bits per second; nullopt: unknown (virtual devices).
 [[nodiscard]] std::optional<double> netdev_speed(const std::string& name) noexcept;
 

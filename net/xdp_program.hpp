@@ -1,39 +1,22 @@
-// xdp_program.hpp: the XDP program that hands the UDP packets of one address to AF_XDP sockets, and passes everything else on.
-// Used by XdpIo. Program, map and attachment belong to descriptors: they are gone when the process is, however it ends.
+// xdp_program.hpp: an XDP program on a device, that hands packets to AF_XDP sockets and passes everything else on.
+// Used by the transport and by the switch. Program, map and attachment belong to descriptors: they are gone when the process is, however it ends.
 // Does not share a device: where a program is attached already, attaching fails.
 #pragma once
 
-#include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "net/descriptor.hpp"
-#include "wire/address.hpp"
+#include "net/xdp_filter.hpp"
 
 namespace ina::net {
-
-// An instruction as the kernel takes it (struct bpf_insn).
-struct XdpInstruction {
-  std::uint8_t code;
-  std::uint8_t registers;  // source << 4 | destination
-  std::int16_t offset;
-  std::int32_t immediate;
-};
-
-// Which packets are taken: UDP to this address and port, without IP options, extension headers or fragments, whose destination QPN is
-// in the block (of the bits in the mask).
-struct XdpFilter {
-  wire::UdpAddress local;
-  std::uint32_t qpn = 0;
-  std::uint32_t qpn_mask = 0;  // 0: all
-};
-
-[[nodiscard]] std::vector<XdpInstruction> assemble(const XdpFilter&, int map);
 
 struct XdpProgramOptions {
   std::string device;
   unsigned device_index = 0;
-  XdpFilter filter;
+  std::function<std::vector<XdpInstruction>(int map)> assemble;
+  bool takes_fragments = false;  // frames in several pieces, which kernels have from 5.18 on: larger than what one page holds
   unsigned queues = 1;           // how many sockets the map has room for
   bool prefers_generic = false;  // leave the driver's XDP alone
 };
@@ -48,6 +31,7 @@ class XdpProgram {
   [[nodiscard]] bool is_native() const noexcept { return is_native_; }
 
  private:
+  void load(const std::vector<XdpInstruction>&, bool takes_fragments);
   void attach(const XdpProgramOptions&);
 
   Descriptor map_;

@@ -1,12 +1,6 @@
 #include "ucx_tl/engine/xdp_io.hpp"
 
-#include <dirent.h>
-#include <linux/ethtool.h>
-#include <linux/sockios.h>
-#include <net/if.h>
-#include <net/if_arp.h>
 #include <sys/epoll.h>
-#include <sys/ioctl.h>
 #include <time.h>
 
 #include <algorithm>
@@ -26,16 +20,8 @@ constexpr std::uint32_t kTransmitFrames = kFrames / 4;
 constexpr unsigned kSocketPeriod = 128;
 constexpr unsigned kSocketBusy = 256;
 
-[[noreturn]] void fail(const std::string& what) { throw Error(Failure::kSystem, what + ": " + std::strerror(errno)); }
-
-unsigned count_receive_queues(const std::string& device) {
-  const std::string path = "/sys/class/net/" + device + "/queues";
-  const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir(path.c_str()), &closedir);
-  unsigned count = 0;
-  if (folder == nullptr) return 1;
-  while (const dirent* entry = readdir(folder.get())) count += std::strncmp(entry->d_name, "rx-", 3) == 0 ? 1 : 0;
-  return std::max(count, 1u);
-}
+// A veth device has socket buffers already, and copies each once more for a program in the driver.
+bool prefers_generic(const net::EthernetDevice& device) { return device.driver == "veth"; }
 
 Nanoseconds coarse_now() noexcept {
   timespec time{};
@@ -45,42 +31,28 @@ Nanoseconds coarse_now() noexcept {
 
 }  // namespace
 
-XdpIo::Device XdpIo::find_device(const std::string& name) {
-  const net::Descriptor any(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  if (!any) fail("cannot open a udp socket");
-  ifreq request{};
-  name.copy(request.ifr_name, sizeof request.ifr_name - 1);
-  if (ioctl(any.get(), SIOCGIFINDEX, &request) != 0) fail("cannot find device " + name);
-  Device device{.index = static_cast<unsigned>(request.ifr_ifindex)};
-  if (ioctl(any.get(), SIOCGIFHWADDR, &request) != 0) fail("cannot read the address of device " + name);
-  if (request.ifr_hwaddr.sa_family != ARPHRD_ETHER) throw Error(Failure::kInvalid, "AF_XDP on device " + name + ": it is no Ethernet");
-  std::memcpy(device.mac.data(), request.ifr_hwaddr.sa_data, device.mac.size());
-  ethtool_drvinfo driver{};
-  driver.cmd = ETHTOOL_GDRVINFO;
-  request.ifr_data = reinterpret_cast<char*>(&driver);
-  // A veth device has socket buffers already, and copies each once more for a program in the driver.
-  device.prefers_generic = ioctl(any.get(), SIOCETHTOOL, &request) == 0 && std::strcmp(driver.driver, "veth") == 0;
-  return device;
-}
-
 XdpIo::XdpIo(const std::string& device, UdpSocket& socket)
-    : socket_(socket), device_(find_device(device)), routes_(device_.index, socket.local()), memory_(kFrames) {
+    : socket_(socket), device_(net::find_ethernet(device)), routes_(device_.index, socket.local()), memory_(kFrames) {
   open_queues(device);
   free_frames_.reserve(kTransmitFrames);
   for (std::uint32_t i = 0; i < kTransmitFrames; ++i) free_frames_.push_back(std::uint64_t{i} * net::PacketMemory::kFrameBytes);
 }
 
 void XdpIo::open_queues(const std::string& device) {
-  const unsigned count = std::min(count_receive_queues(device), kMaxQueues);
+  const unsigned count = std::min(net::count_receive_queues(device), kMaxQueues);
   // Each has an equal part, in a ring whose size is a power of two.
   const std::uint32_t share = (kFrames - kTransmitFrames) / count;
-  net::XdpFilter filter{.local = socket_.local()};
+  net::XdpAddressFilter filter{.local = socket_.local()};
   if (const auto top_byte = socket_.qpn_top_byte()) {  // the rest of a shared port's packets is other processes'
     filter.qpn = std::uint32_t{*top_byte} << 16;
     filter.qpn_mask = 0xff0000;
   }
   program_.emplace(net::XdpProgramOptions{
-      .device = device, .device_index = device_.index, .filter = filter, .queues = count, .prefers_generic = device_.prefers_generic});
+      .device = device,
+      .device_index = device_.index,
+      .assemble = [&](int map) { return net::assemble(filter, map); },
+      .queues = count,
+      .prefers_generic = prefers_generic(device_)});
   queues_.reserve(count);
   std::uint64_t frame = std::uint64_t{kTransmitFrames} * net::PacketMemory::kFrameBytes;
   for (unsigned i = 0; i < count; ++i) {

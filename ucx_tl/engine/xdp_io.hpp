@@ -12,6 +12,7 @@
 #include "ucx_tl/engine/next_hop.hpp"
 #include "ucx_tl/engine/packet_io.hpp"
 #include "ucx_tl/engine/udp_socket.hpp"
+#include "net/netdev.hpp"
 #include "net/xdp_program.hpp"
 #include "net/xdp_socket.hpp"
 
@@ -37,12 +38,6 @@ class XdpIo final : public PacketIo {
   [[nodiscard]] bool is_zero_copy() const noexcept { return queues_.front().is_zero_copy(); }
 
  private:
-  struct Device {
-    unsigned index;
-    wire::MacAddress mac{};
-    bool prefers_generic = false;
-  };
-  static Device find_device(const std::string& name);
   void open_queues(const std::string& device);
   enum class PutResult : std::uint8_t { kTaken, kTooLong, kNotNow };
   PutResult put(const OutgoingPacket&, const wire::MacAddress& to) noexcept;
@@ -52,7 +47,7 @@ class XdpIo final : public PacketIo {
   [[nodiscard]] bool is_socket_due() noexcept;
 
   UdpSocket& socket_;
-  Device device_;
+  net::EthernetDevice device_;
   RouteTable routes_;
   NextHopCache hops_{routes_};
   net::PacketMemory memory_;

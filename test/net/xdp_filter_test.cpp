@@ -1,14 +1,15 @@
-// xdp_program_test.cpp: which packets the XDP program takes, by running its instructions here. That the kernel takes the program, and what
-// it does on a device, is for test/lab/xdp.lab, which needs root.
+// xdp_filter_test.cpp: which packets the XDP programs take, by running its instructions here. That the kernel takes them, and what
+// they do on a device, is for the labs, which need root.
 #include <gtest/gtest.h>
 
 #include <linux/bpf.h>
 
 #include <array>
 #include <cstring>
+#include <optional>
 #include <random>
 
-#include "net/xdp_program.hpp"
+#include "net/xdp_filter.hpp"
 #include "wire/frame.hpp"
 
 namespace ina::net {
@@ -24,7 +25,7 @@ constexpr std::uint64_t kPacket = 0x1000;
 
 class Machine {
  public:
-  explicit Machine(std::span<const std::byte> packet) : packet_(packet) {}
+  explicit Machine(std::span<const std::byte> packet, std::size_t in_other_pieces = 0) : packet_(packet), in_other_pieces_(in_other_pieces) {}
 
   std::uint64_t run(std::span<const XdpInstruction> program) {
     for (std::size_t at = 0; at < program.size(); ++at) {
@@ -40,11 +41,21 @@ class Machine {
         case BPF_LDX | BPF_MEM | BPF_H: to = load(from + static_cast<std::uint64_t>(std::int64_t{i.offset}), 2); break;
         case BPF_LDX | BPF_MEM | BPF_W: to = load(from + static_cast<std::uint64_t>(std::int64_t{i.offset}), 4); break;
         case BPF_JMP | BPF_JGT | BPF_X: at += to > from ? static_cast<std::size_t>(i.offset) : 0; break;
+        case BPF_JMP | BPF_JGT | BPF_K: at += to > static_cast<std::uint64_t>(std::int64_t{i.immediate}) ? static_cast<std::size_t>(i.offset) : 0; break;
+        case BPF_JMP | BPF_JLT | BPF_X: at += to < from ? static_cast<std::size_t>(i.offset) : 0; break;
+        case BPF_JMP | BPF_JA: at += static_cast<std::size_t>(i.offset); break;
+        case BPF_JMP32 | BPF_JEQ | BPF_K:
+          at += static_cast<std::uint32_t>(to) == static_cast<std::uint32_t>(i.immediate) ? static_cast<std::size_t>(i.offset) : 0;
+          break;
         case BPF_JMP32 | BPF_JNE | BPF_K:
           at += static_cast<std::uint32_t>(to) != static_cast<std::uint32_t>(i.immediate) ? static_cast<std::size_t>(i.offset) : 0;
           break;
         case BPF_LD | BPF_DW | BPF_IMM: to = static_cast<std::uint64_t>(i.immediate), ++at; break;
         case BPF_JMP | BPF_CALL:
+          if (i.immediate == BPF_FUNC_xdp_get_buff_len) {
+            r_[0] = packet_.size() + in_other_pieces_;
+            break;
+          }
           EXPECT_EQ(i.immediate, BPF_FUNC_redirect_map);
           EXPECT_EQ(r_[1], std::uint64_t{kMap});
           EXPECT_EQ(r_[2], kQueue);
@@ -72,15 +83,17 @@ class Machine {
     std::memcpy(&value, &packet_[address - kPacket], bytes);
     return value;
   }
-  std::span<const std::byte> packet_;
+  std::span<const std::byte> packet_;  // what of the frame the program can read
+  std::size_t in_other_pieces_;
   std::array<std::uint64_t, 11> r_{};
 };
 
 constexpr std::size_t kPayloadBytes = 16;
 constexpr std::uint32_t kQpn = 0x123456;
 
-std::vector<std::byte> packet_to(const char* local, const char* peer) {
+std::vector<std::byte> packet_to(const char* local, const char* peer, std::optional<std::uint16_t> vlan = {}) {
   wire::Frame frame;
+  frame.vlan = vlan;
   frame.ip.source = *wire::UdpAddress::parse(peer);
   frame.ip.destination = *wire::UdpAddress::parse(local);
   std::vector<std::byte> bytes(wire::kMaxFrameHeaderBytes);
@@ -90,7 +103,7 @@ std::vector<std::byte> packet_to(const char* local, const char* peer) {
   return bytes;
 }
 
-std::uint64_t verdict(std::span<const std::byte> packet, const XdpFilter& filter) { return Machine(packet).run(assemble(filter, kMap)); }
+std::uint64_t verdict(std::span<const std::byte> packet, const XdpAddressFilter& filter) { return Machine(packet).run(assemble(filter, kMap)); }
 
 struct Family {
   const char* local;
@@ -98,16 +111,16 @@ struct Family {
   std::size_t next_protocol_at;
 };
 
-class XdpFilterTest : public testing::TestWithParam<Family> {
+class XdpAddressFilterTest : public testing::TestWithParam<Family> {
  protected:
   std::vector<std::byte> packet_ = packet_to(GetParam().local, GetParam().peer);
-  XdpFilter filter_{.local = *wire::UdpAddress::parse(GetParam().local)};
+  XdpAddressFilter filter_{.local = *wire::UdpAddress::parse(GetParam().local)};
 };
 
-TEST_P(XdpFilterTest, PacketToOurAddressAndPortIsTaken) { EXPECT_EQ(verdict(packet_, filter_), kRedirected); }
+TEST_P(XdpAddressFilterTest, PacketToOurAddressAndPortIsTaken) { EXPECT_EQ(verdict(packet_, filter_), kRedirected); }
 
-TEST_P(XdpFilterTest, OtherPortOrAddressIsPassedOn) {
-  XdpFilter other = filter_;
+TEST_P(XdpAddressFilterTest, OtherPortOrAddressIsPassedOn) {
+  XdpAddressFilter other = filter_;
   ++other.local.port;
   EXPECT_EQ(verdict(packet_, other), kPass);
   for (std::size_t i = 0; i < (filter_.local.is_ipv6 ? 16u : 4u); ++i) {
@@ -117,12 +130,12 @@ TEST_P(XdpFilterTest, OtherPortOrAddressIsPassedOn) {
   }
 }
 
-TEST_P(XdpFilterTest, OtherProtocolIsPassedOn) {
+TEST_P(XdpAddressFilterTest, OtherProtocolIsPassedOn) {
   packet_[GetParam().next_protocol_at] = std::byte{6};
   EXPECT_EQ(verdict(packet_, filter_), kPass);
 }
 
-TEST_P(XdpFilterTest, QpnsOutsideTheBlockArePassedOn) {
+TEST_P(XdpAddressFilterTest, QpnsOutsideTheBlockArePassedOn) {
   filter_.qpn_mask = 0xff0000;
   filter_.qpn = 0x120000;
   EXPECT_EQ(verdict(packet_, filter_), kRedirected);
@@ -130,13 +143,13 @@ TEST_P(XdpFilterTest, QpnsOutsideTheBlockArePassedOn) {
   EXPECT_EQ(verdict(packet_, filter_), kPass);
 }
 
-TEST_P(XdpFilterTest, TruncatedPacketIsNeitherTakenNorReadPastItsEnd) {
+TEST_P(XdpAddressFilterTest, TruncatedPacketIsNeitherTakenNorReadPastItsEnd) {
   const std::size_t needed = packet_.size() - kPayloadBytes + 8;
   for (std::size_t bytes = 0; bytes < needed; ++bytes) EXPECT_EQ(verdict(std::span(packet_).first(bytes), filter_), kPass) << bytes;
   EXPECT_EQ(verdict(std::span(packet_).first(needed), filter_), kRedirected);
 }
 
-TEST_P(XdpFilterTest, RandomBytesAreReadWithinThePacketOnly) {
+TEST_P(XdpAddressFilterTest, RandomBytesAreReadWithinThePacketOnly) {
   std::mt19937 random(1);
   for (int i = 0; i < 2000; ++i) {
     auto damaged = packet_;
@@ -147,11 +160,11 @@ TEST_P(XdpFilterTest, RandomBytesAreReadWithinThePacketOnly) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, XdpFilterTest, testing::Values(Family{"192.0.2.1:4791", "192.0.2.2:5000", 23}, Family{"[2001:db8::1]:4791", "[2001:db8::2]:5000", 20}),
+INSTANTIATE_TEST_SUITE_P(Families, XdpAddressFilterTest, testing::Values(Family{"192.0.2.1:4791", "192.0.2.2:5000", 23}, Family{"[2001:db8::1]:4791", "[2001:db8::2]:5000", 20}),
                          [](const auto& family) { return family.index == 0 ? "Ipv4" : "Ipv6"; });
 
 TEST(XdpFilter, Ipv4OptionsAndFragmentsArePassedOn) {
-  const XdpFilter filter{.local = *wire::UdpAddress::parse("192.0.2.1:4791")};
+  const XdpAddressFilter filter{.local = *wire::UdpAddress::parse("192.0.2.1:4791")};
   const auto packet = packet_to("192.0.2.1:4791", "192.0.2.2:5000");
   auto options = packet;
   options[14] = std::byte{0x46};
@@ -165,6 +178,75 @@ TEST(XdpFilter, Ipv4OptionsAndFragmentsArePassedOn) {
   wire::store_be<std::uint16_t>(&may_be_fragmented[20], 0);
   EXPECT_EQ(verdict(may_be_fragmented, filter), kRedirected);
 }
+
+struct PortCase {
+  Family family;
+  bool has_fragments;
+  std::optional<std::uint16_t> vlan;
+};
+
+class XdpPortFilterTest : public testing::TestWithParam<PortCase> {
+ protected:
+  std::vector<std::byte> packet_ = packet_to(GetParam().family.local, GetParam().family.peer, GetParam().vlan);
+  std::size_t tag_bytes_ = GetParam().vlan ? 4 : 0;
+  XdpPortFilter filter_{.port = 4791, .max_frame_bytes = 3840, .has_fragments = GetParam().has_fragments};
+  [[nodiscard]] std::uint64_t verdict(std::span<const std::byte> packet) const { return Machine(packet).run(assemble(filter_, kMap)); }
+};
+
+TEST_P(XdpPortFilterTest, PacketToThePortOfAnyAddressIsTaken) {
+  EXPECT_EQ(verdict(packet_), kRedirected);
+  packet_[packet_.size() - kPayloadBytes - 10] ^= std::byte{1};  // another address
+  EXPECT_EQ(verdict(packet_), kRedirected);
+}
+
+TEST_P(XdpPortFilterTest, OtherPortProtocolOrTypeIsPassedOn) {
+  for (const std::size_t at : {packet_.size() - kPayloadBytes - 5, tag_bytes_ + GetParam().family.next_protocol_at, tag_bytes_ + 13}) {
+    auto other = packet_;
+    other[at] ^= std::byte{1};
+    EXPECT_EQ(verdict(other), kPass) << at;
+  }
+}
+
+TEST_P(XdpPortFilterTest, ASecondTagIsPassedOn) {
+  packet_.insert(packet_.begin() + 12, {std::byte{0x81}, std::byte{0}, std::byte{0}, std::byte{1}});
+  EXPECT_EQ(verdict(packet_), GetParam().vlan ? kPass : kRedirected);
+}
+
+TEST_P(XdpPortFilterTest, FramesLargerThanASocketTakesArePassedOn) {
+  packet_.resize(filter_.max_frame_bytes);
+  EXPECT_EQ(verdict(packet_), kRedirected);
+  packet_.resize(filter_.max_frame_bytes + 1);
+  EXPECT_EQ(verdict(packet_), kPass);
+}
+
+TEST_P(XdpPortFilterTest, PiecesBehindTheFirstCount) {
+  if (!filter_.has_fragments) return;
+  const std::size_t most = filter_.max_frame_bytes - packet_.size();
+  EXPECT_EQ(Machine(packet_, most).run(assemble(filter_, kMap)), kRedirected);
+  EXPECT_EQ(Machine(packet_, most + 1).run(assemble(filter_, kMap)), kPass);
+}
+
+TEST_P(XdpPortFilterTest, TruncatedPacketIsNeitherTakenNorReadPastItsEnd) {
+  const std::size_t needed = packet_.size() - kPayloadBytes;
+  for (std::size_t bytes = 0; bytes < needed; ++bytes) EXPECT_EQ(verdict(std::span(packet_).first(bytes)), kPass) << bytes;
+  EXPECT_EQ(verdict(std::span(packet_).first(needed)), kRedirected);
+}
+
+TEST_P(XdpPortFilterTest, RandomBytesAreReadWithinThePacketOnly) {
+  std::mt19937 random(1);
+  for (int i = 0; i < 2000; ++i) {
+    auto damaged = packet_;
+    for (int n = 0; n < 3; ++n) damaged[random() % 40] = static_cast<std::byte>(random());
+    damaged.resize(random() % (damaged.size() + 1));
+    const std::uint64_t result = verdict(damaged);
+    EXPECT_TRUE(result == kPass || result == kRedirected);
+  }
+}
+
+constexpr Family kIpv4{"192.0.2.1:4791", "192.0.2.2:5000", 23};
+constexpr Family kIpv6{"[2001:db8::1]:4791", "[2001:db8::2]:5000", 20};
+INSTANTIATE_TEST_SUITE_P(Frames, XdpPortFilterTest, testing::Values(PortCase{kIpv4, false, {}}, PortCase{kIpv6, false, {}}, PortCase{kIpv4, true, {}}, PortCase{kIpv6, true, 5},
+                                                                   PortCase{kIpv4, false, 5}, PortCase{kIpv6, false, 5}));
 
 }  // namespace
 }  // namespace ina::net

@@ -173,7 +173,6 @@ void Requester::acknowledge_before(std::uint32_t psn, Nanoseconds now) noexcept 
     timeout_.add_sample(now - timed_since_);
     is_timing_ = false;
   }
-  timeout_.restore();
   timeouts_in_a_row_ = 0;
   hold_until_ = 0;
   unacknowledged_psn_ = psn;

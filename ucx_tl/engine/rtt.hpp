@@ -15,9 +15,10 @@ class RetransmissionTimeout {
       : minimum_(minimum), maximum_(maximum), timeout_(std::min(maximum, std::max(minimum, kInitial))) {}
 
   void add_sample(Nanoseconds round_trip) noexcept {
-    // An acknowledgement may wait for the slowest member of a group for seconds: that tells nothing about the path.
+    // An acknowledgement may wait for the slowest member of a group for seconds: that tells nothing about the path. Milliseconds may well be the
+    // path's, where a window waits for a slow link.
     shortest_ = std::min(shortest_, round_trip);
-    round_trip = std::min({round_trip, maximum_ / 4, std::max(minimum_, kLongestOfPath * shortest_)});
+    round_trip = std::min(round_trip, maximum_ / 4);
     if (smoothed_ == 0) {
       smoothed_ = round_trip;
       variation_ = round_trip / 2;
@@ -28,19 +29,15 @@ class RetransmissionTimeout {
     }
     timeout_ = std::clamp(smoothed_ + 4 * variation_, minimum_, maximum_);
   }
+  // Until the next sample. Progress alone does not restore it: as long as a time-out that is too short has everything sent twice, nothing is timed,
+  // and the longer time would never be learnt.
   void back_off() noexcept { timeout_ = std::min(timeout_ * 2, maximum_); }
-  // After progress: what the samples say, without the back-off.
-  void restore() noexcept {
-    if (smoothed_ != 0) timeout_ = std::clamp(smoothed_ + 4 * variation_, minimum_, maximum_);
-  }
   [[nodiscard]] Nanoseconds timeout() const noexcept { return timeout_; }
   [[nodiscard]] Nanoseconds smoothed() const noexcept { return smoothed_; }
   // Of the path alone: the other samples may contain the time that a group's slowest member took.
   [[nodiscard]] Nanoseconds shortest() const noexcept { return shortest_; }
 
  private:
-  // A round trip that is longer, compared to the shortest one, contains more than the path and its queues.
-  static constexpr Nanoseconds kLongestOfPath = 40;
   static constexpr Nanoseconds kInitial = 5 * kMillisecond;  // nothing is known yet: between a LAN's and a busy host's
   Nanoseconds minimum_;
   Nanoseconds maximum_;

@@ -3,6 +3,7 @@ noinst_LTLIBRARIES += net/libinanet.la
 net_libinanet_la_SOURCES = \
 	net/descriptor.hpp \
 	net/error.hpp \
+	net/links.hpp net/links.cpp \
 	net/local_address.hpp net/local_address.cpp \
 	net/netdev.hpp net/netdev.cpp \
 	net/netlink_message.hpp \

@@ -58,17 +58,24 @@ class NetlinkRequest {
   std::array<std::byte, 256> bytes_{};
 };
 
-// Calls visit(type, value) for every attribute behind the fixed part.
+// Calls visit(type, value) for every attribute, one behind the other.
 template <typename Visit>
-void for_each_attribute(std::span<const std::byte> message, std::size_t fixed_bytes, const Visit& visit) {
-  std::size_t at = NLMSG_ALIGN(sizeof(nlmsghdr) + fixed_bytes);
-  while (at + sizeof(rtattr) <= message.size()) {
+void for_each_nested(std::span<const std::byte> attributes, const Visit& visit) {
+  std::size_t at = 0;
+  while (at + sizeof(rtattr) <= attributes.size()) {
     rtattr attribute;
-    std::memcpy(&attribute, &message[at], sizeof attribute);
-    if (attribute.rta_len < sizeof attribute || attribute.rta_len > message.size() - at) return;
-    visit(attribute.rta_type, message.subspan(at + sizeof attribute, attribute.rta_len - sizeof attribute));
+    std::memcpy(&attribute, &attributes[at], sizeof attribute);
+    if (attribute.rta_len < sizeof attribute || attribute.rta_len > attributes.size() - at) return;
+    visit(attribute.rta_type, attributes.subspan(at + sizeof attribute, attribute.rta_len - sizeof attribute));
     at += RTA_ALIGN(attribute.rta_len);
   }
+}
+
+// The same for those behind the message's fixed part.
+template <typename Visit>
+void for_each_attribute(std::span<const std::byte> message, std::size_t fixed_bytes, const Visit& visit) {
+  const std::size_t at = NLMSG_ALIGN(sizeof(nlmsghdr) + fixed_bytes);
+  if (at < message.size()) for_each_nested(message.subspan(at), visit);
 }
 
 template <typename Fixed>

@@ -31,7 +31,7 @@ test_perf_stream_bench_CXXFLAGS = $(AM_CXXFLAGS) $(BENCHMARK_CFLAGS)
 test_perf_stream_bench_LDADD = ompi_coll_ina/core/libinacore.la $(BENCHMARK_LIBS)
 endif
 
-.PHONY: perf perf-run perf-ucx
+.PHONY: perf perf-run perf-ucx perf-hosts
 perf: $(INA_BENCHMARKS)
 	$(top_srcdir)/test/perf/ratios --builddir $(top_builddir)
 
@@ -63,3 +63,12 @@ test_perf_uct_endpoints_LDADD = ucx_tl/libuct_ina.la $(UCX_LIBS)
 perf-ucx: ucx_tl/libuct_ina.la test/perf/uct_endpoints
 	$(abs_top_srcdir)/test/perf/ucx --builddir $(abs_top_builddir)
 endif
+
+# Several hosts: ina beside the least program that moves the same packets, and beside coll/tuned, as root: make perf-hosts.
+EXTRA_DIST += test/perf/hosts
+EXTRA_PROGRAMS += test/perf/udp_yardstick
+CLEANFILES += test/perf/udp_yardstick
+test_perf_udp_yardstick_SOURCES = test/perf/udp_yardstick.cpp test/perf/udp_yardstick_port.cpp test/perf/udp_yardstick.hpp
+
+perf-hosts: all test/perf/udp_yardstick
+	$(abs_top_srcdir)/test/perf/hosts --builddir $(abs_top_builddir)

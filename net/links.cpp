@@ -2,6 +2,7 @@
 
 #include <linux/if.h>
 #include <linux/if_link.h>
+#include <linux/veth.h>
 #include <sys/socket.h>
 
 #include <cerrno>
@@ -101,8 +102,31 @@ void Links::make_bridge(const std::string& name) {
   request.end(data);
   request.end(info);
   command(request, "cannot make bridge " + name);
+  take_up_without_address(name);
+}
+
+void Links::make_veth(const std::string& one, const std::string& other, std::uint32_t mtu) {
+  NetlinkRequest request(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL | NLM_F_ACK, ++sequence_, ifinfomsg{});
+  request.add(IFLA_IFNAME, one.c_str(), one.size() + 1);
+  request.add(IFLA_MTU, &mtu, sizeof mtu);
+  const std::size_t info = request.begin(IFLA_LINKINFO);
+  request.add(IFLA_INFO_KIND, "veth", sizeof "veth");
+  const std::size_t data = request.begin(IFLA_INFO_DATA);
+  const std::size_t peer = request.begin(VETH_INFO_PEER);
+  request.append(ifinfomsg{});
+  request.add(IFLA_IFNAME, other.c_str(), other.size() + 1);
+  request.add(IFLA_MTU, &mtu, sizeof mtu);
+  request.end(peer);
+  request.end(data);
+  request.end(info);
+  command(request, "cannot make devices " + one + " and " + other);
+  take_up_without_address(one);
+  take_up_without_address(other);
+}
+
+void Links::take_up_without_address(const std::string& name) {
   const auto made = find(name);
-  if (!made) throw Error(Failure::kSystem, "bridge " + name + " is gone as soon as it is made");
+  if (!made) throw Error(Failure::kSystem, "device " + name + " is gone as soon as it is made");
   ifinfomsg which{};
   which.ifi_index = static_cast<int>(made->index);
   NetlinkRequest no_address(RTM_SETLINK, NLM_F_ACK, ++sequence_, which);

@@ -1,6 +1,7 @@
 # net: what engine, core and switch need of the operating system's network. Who links it links wire/libinawire.la, too.
 noinst_LTLIBRARIES += net/libinanet.la
 net_libinanet_la_SOURCES = \
+	net/bpf.hpp net/bpf.cpp \
 	net/descriptor.hpp \
 	net/error.hpp \
 	net/links.hpp net/links.cpp \
@@ -8,6 +9,7 @@ net_libinanet_la_SOURCES = \
 	net/netdev.hpp net/netdev.cpp \
 	net/netlink_message.hpp \
 	net/resolve.hpp net/resolve.cpp \
+	net/tc_program.hpp net/tc_program.cpp \
 	net/xdp_filter.hpp net/xdp_filter.cpp \
 	net/xdp_program.hpp net/xdp_program.cpp \
 	net/xdp_socket.hpp net/xdp_socket.cpp

@@ -62,6 +62,20 @@ EthernetDevice find_ethernet(const std::string& name) {
   return device;
 }
 
+void switch_off_offloads(const std::string& name) {
+  const Descriptor any(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (!any) throw Error(Failure::kSystem, std::string("cannot open a udp socket: ") + std::strerror(errno));
+  for (const std::uint32_t command : {ETHTOOL_STXCSUM, ETHTOOL_STSO, ETHTOOL_SFLAGS}) {
+    ethtool_value value{.cmd = command, .data = 0};
+    ifreq request{};
+    name.copy(request.ifr_name, sizeof request.ifr_name - 1);
+    request.ifr_data = reinterpret_cast<char*>(&value);
+    if (ioctl(any.get(), SIOCETHTOOL, &request) != 0) {
+      throw Error(Failure::kSystem, "cannot switch off offloads of device " + name + ": " + std::strerror(errno));
+    }
+  }
+}
+
 unsigned count_receive_queues(const std::string& name) noexcept {
   char path[64 + IFNAMSIZ];
   std::snprintf(path, sizeof path, "/sys/class/net/%.*s/queues", IFNAMSIZ, name.c_str());

@@ -1,6 +1,6 @@
 // netdev.hpp: the network devices of this host that can carry packets: name, address, MTU, speed.
 // Used by the transport to list its devices and to open an interface on one, and by whatever opens AF_XDP sockets.
-// Changes nothing and keeps nothing: every call asks the system.
+// Keeps nothing: every call asks the system.
 #pragma once
 
 #include <cstdint>
@@ -32,6 +32,8 @@ struct EthernetDevice {
 [[nodiscard]] std::vector<Netdev> list_netdevs();
 // Bytes of an IP packet; throws Error if there is no such device.
 [[nodiscard]] std::uint32_t netdev_mtu(const std::string& name);
+// Frames that are handed to the device are finished: tag, checksum and segments are not left to it. Throws Error.
+void switch_off_offloads(const std::string& name);
 // The receive queues that the device has now, at least 1.
 [[nodiscard]] unsigned count_receive_queues(const std::string& name) noexcept;
 // Bits per second; nullopt: unknown (virtual devices).

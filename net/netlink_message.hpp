@@ -31,6 +31,11 @@ class NetlinkRequest {
     append(&attribute, sizeof attribute);
     append(value, bytes);
   }
+  // A fixed part inside an attribute.
+  template <typename Fixed>
+  void append(const Fixed& fixed) noexcept {
+    append(&fixed, sizeof fixed);
+  }
   // What is added until end() gets this place is inside this attribute.
   [[nodiscard]] std::size_t begin(std::uint16_t type) noexcept {
     const std::size_t at = size_;

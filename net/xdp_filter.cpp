@@ -7,6 +7,7 @@
 #include <bit>
 
 #include "wire/frame.hpp"
+#include "wire/roce.hpp"
 
 namespace ina::net {
 namespace {
@@ -20,6 +21,7 @@ constexpr std::uint16_t kIpv4Type = 0x0800;
 constexpr std::uint16_t kIpv6Type = 0x86dd;
 constexpr std::uint16_t kVlanType = 0x8100;
 constexpr std::uint8_t kUdpProtocol = 17;
+constexpr std::int32_t kNextProgram = -1;  // TCX_NEXT
 
 template <typename T>
 T order(T value) noexcept {
@@ -103,6 +105,31 @@ std::vector<XdpInstruction> redirect_or_pass(Assembler& program, int map) {
   return program.take();
 }
 
+// r2 is where the frame begins, r3 where it ends.
+void require_udp_port(Assembler& program, std::uint16_t port) {
+  using A = Assembler;
+  constexpr auto udp_end = [](std::size_t ip_bytes) { return static_cast<std::int32_t>(kIpAt + ip_bytes + wire::kUdpHeaderBytes); };
+  constexpr std::int32_t port_from_end = 6;  // the destination port, from the end of the UDP header
+  // From here on a VLAN tag's bytes count as if they stood in front of the frame.
+  program.require_bytes_up_to(kIpAt + static_cast<std::int32_t>(wire::kVlanTagBytes));
+  program.load(BPF_H, A::r4, A::r2, kTypeAt);
+  const auto untagged = program.jump_if(BPF_JMP32 | BPF_JNE | BPF_K, A::r4, A::r0, order(kVlanType));
+  program.add_to(A::r2, wire::kVlanTagBytes);
+  program.load(BPF_H, A::r4, A::r2, kTypeAt);
+  program.land(untagged);
+  const auto is_ipv6 = program.jump_if(BPF_JMP32 | BPF_JEQ | BPF_K, A::r4, A::r0, order(kIpv6Type));
+  program.pass_unless(BPF_JMP32 | BPF_JNE | BPF_K, A::r4, A::r0, order(kIpv4Type));
+  program.require_bytes_up_to(udp_end(wire::kIpv4HeaderBytes));
+  program.require_plain_ipv4_udp();
+  program.require16(udp_end(wire::kIpv4HeaderBytes) - port_from_end, port);
+  const auto is_ours = program.jump_if(BPF_JMP | BPF_JA, A::r0, A::r0, 0);
+  program.land(is_ipv6);
+  program.require_bytes_up_to(udp_end(wire::kIpv6HeaderBytes));
+  program.require8(kIpAt + 6, kUdpProtocol);
+  program.require16(udp_end(wire::kIpv6HeaderBytes) - port_from_end, port);
+  program.land(is_ours);
+}
+
 }  // namespace
 
 std::vector<XdpInstruction> assemble(const XdpAddressFilter& filter, int map) {
@@ -131,8 +158,6 @@ std::vector<XdpInstruction> assemble(const XdpAddressFilter& filter, int map) {
 
 std::vector<XdpInstruction> assemble(const XdpPortFilter& filter, int map) {
   using A = Assembler;
-  constexpr auto udp_end = [](std::size_t ip_bytes) { return static_cast<std::int32_t>(kIpAt + ip_bytes + wire::kUdpHeaderBytes); };
-  constexpr std::int32_t port_from_end = 6;  // the destination port, from the end of the UDP header
   A program;
   program.move(A::r6, A::r1);
   if (filter.has_fragments) {
@@ -146,25 +171,45 @@ std::vector<XdpInstruction> assemble(const XdpPortFilter& filter, int map) {
     program.add_to(A::r4, static_cast<std::int32_t>(filter.max_frame_bytes));
     program.pass_unless(BPF_JMP | BPF_JLT | BPF_X, A::r4, A::r3, 0);
   }
-  // From here on a VLAN tag's bytes count as if they stood in front of the frame.
-  program.require_bytes_up_to(kIpAt + static_cast<std::int32_t>(wire::kVlanTagBytes));
-  program.load(BPF_H, A::r4, A::r2, kTypeAt);
-  const auto untagged = program.jump_if(BPF_JMP32 | BPF_JNE | BPF_K, A::r4, A::r0, order(kVlanType));
-  program.add_to(A::r2, wire::kVlanTagBytes);
-  program.load(BPF_H, A::r4, A::r2, kTypeAt);
-  program.land(untagged);
-  const auto is_ipv6 = program.jump_if(BPF_JMP32 | BPF_JEQ | BPF_K, A::r4, A::r0, order(kIpv6Type));
-  program.pass_unless(BPF_JMP32 | BPF_JNE | BPF_K, A::r4, A::r0, order(kIpv4Type));
-  program.require_bytes_up_to(udp_end(wire::kIpv4HeaderBytes));
-  program.require_plain_ipv4_udp();
-  program.require16(udp_end(wire::kIpv4HeaderBytes) - port_from_end, filter.port);
-  const auto is_ours = program.jump_if(BPF_JMP | BPF_JA, A::r0, A::r0, 0);
-  program.land(is_ipv6);
-  program.require_bytes_up_to(udp_end(wire::kIpv6HeaderBytes));
-  program.require8(kIpAt + 6, kUdpProtocol);
-  program.require16(udp_end(wire::kIpv6HeaderBytes) - port_from_end, filter.port);
-  program.land(is_ours);
+  require_udp_port(program, filter.port);
   return redirect_or_pass(program, map);
+}
+
+std::vector<XdpInstruction> assemble_redirect(const XdpPortFilter& filter, unsigned to_device) {
+  using A = Assembler;
+  constexpr std::int32_t kShortest = kIpAt + wire::kIpv4HeaderBytes + wire::kUdpHeaderBytes + wire::kBthBytes + wire::kIcrcBytes;
+  const auto most = static_cast<std::int32_t>(filter.max_frame_bytes);
+  A program;
+  program.move(A::r6, A::r1);
+  program.load(BPF_W, A::r4, A::r6, offsetof(__sk_buff, gso_size));
+  const auto is_single = program.jump_if(BPF_JMP | BPF_JEQ | BPF_K, A::r4, A::r0, 0);
+  program.pass_unless(BPF_JMP | BPF_JGT | BPF_K, A::r4, A::r0, most - static_cast<std::int32_t>(wire::kMaxFrameHeaderBytes));
+  const auto fits = program.jump_if(BPF_JMP | BPF_JA, A::r0, A::r0, 0);
+  program.land(is_single);
+  program.load(BPF_W, A::r4, A::r6, offsetof(__sk_buff, len));
+  program.pass_unless(BPF_JMP | BPF_JGT | BPF_K, A::r4, A::r0, most);
+  program.land(fits);
+  // The headers are hardly ever anywhere but in the first piece; if they are, they are brought there.
+  program.load(BPF_W, A::r2, A::r6, offsetof(__sk_buff, data));
+  program.load(BPF_W, A::r3, A::r6, offsetof(__sk_buff, data_end));
+  program.move(A::r4, A::r2);
+  program.add_to(A::r4, kShortest);
+  const auto is_there = program.jump_if(BPF_JMP | BPF_JLE | BPF_X, A::r4, A::r3, 0);
+  program.move(A::r1, A::r6);
+  program.move(A::r2, static_cast<std::int32_t>(wire::kMaxFrameHeaderBytes));
+  program.call(BPF_FUNC_skb_pull_data);
+  program.load(BPF_W, A::r2, A::r6, offsetof(__sk_buff, data));
+  program.load(BPF_W, A::r3, A::r6, offsetof(__sk_buff, data_end));
+  program.land(is_there);
+  require_udp_port(program, filter.port);
+  program.move(A::r1, static_cast<std::int32_t>(to_device));
+  program.move(A::r2, 0);
+  program.call(BPF_FUNC_redirect);
+  program.exit();
+  program.land_jumps();
+  program.move(A::r0, kNextProgram);
+  program.exit();
+  return program.take();
 }
 
 }  // namespace ina::net

@@ -1,5 +1,5 @@
-// xdp_filter.hpp: which packets an XDP program hands to AF_XDP sockets, and the instructions that find them.
-// Used by XdpProgram's owners: the transport, which takes what is for its own address, and the switch, which takes all that is RoCE.
+// xdp_filter.hpp: which packets a program hands to AF_XDP sockets, and the instructions that find them.
+// Used by the owners of XdpProgram and TcProgram: the transport, which takes what is for its own address, and the switch, which takes all that is RoCE.
 // Loads nothing into the kernel.
 #pragma once
 
@@ -35,5 +35,8 @@ struct XdpPortFilter {
 
 [[nodiscard]] std::vector<XdpInstruction> assemble(const XdpAddressFilter&, int map);
 [[nodiscard]] std::vector<XdpInstruction> assemble(const XdpPortFilter&, int map);
+// The same for a place behind the driver, where frames are socket buffers: what fits is sent out by a device. The tag may be beside the
+// frame there, and a super-frame counts by its segments.
+[[nodiscard]] std::vector<XdpInstruction> assemble_redirect(const XdpPortFilter&, unsigned to_device);
 
 }  // namespace ina::net

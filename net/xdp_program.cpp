@@ -2,48 +2,23 @@
 
 #include <linux/bpf.h>
 #include <linux/if_link.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 
+#include "net/bpf.hpp"
 #include "net/error.hpp"
 
 namespace ina::net {
-namespace {
-
-int bpf(int command, bpf_attr& attributes) noexcept { return static_cast<int>(syscall(__NR_bpf, command, &attributes, sizeof attributes)); }
-
-[[noreturn]] void fail(const std::string& what) {
-  const bool may_not = errno == EPERM || errno == EACCES;
-  throw Error(Failure::kSystem, what + ": " + std::strerror(errno) + (may_not ? " (AF_XDP needs CAP_BPF, CAP_NET_ADMIN and CAP_NET_RAW)" : ""));
-}
-
-}  // namespace
-
 XdpProgram::XdpProgram(const XdpProgramOptions& options) {
   bpf_attr map{};
   map.map_type = BPF_MAP_TYPE_XSKMAP;
   map.key_size = map.value_size = 4;
   map.max_entries = options.queues;
   map_ = Descriptor(bpf(BPF_MAP_CREATE, map));
-  if (!map_) fail("cannot create a map of AF_XDP sockets");
-  load(options.assemble(map_.get()), options.takes_fragments);
+  if (!map_) fail_bpf("cannot create a map of AF_XDP sockets");
+  program_ = load_program(options.assemble(map_.get()),
+                          {.type = BPF_PROG_TYPE_XDP, .attach_type = BPF_XDP, .flags = options.takes_fragments ? BPF_F_XDP_HAS_FRAGS : 0});
   attach(options);
-}
-
-void XdpProgram::load(const std::vector<XdpInstruction>& instructions, bool takes_fragments) {
-  bpf_attr load{};
-  load.prog_type = BPF_PROG_TYPE_XDP;
-  load.insns = reinterpret_cast<std::uintptr_t>(instructions.data());
-  load.insn_cnt = static_cast<std::uint32_t>(instructions.size());
-  load.license = reinterpret_cast<std::uintptr_t>("BSD");
-  load.expected_attach_type = BPF_XDP;
-  load.prog_flags = takes_fragments ? BPF_F_XDP_HAS_FRAGS : 0;
-  std::memcpy(load.prog_name, "ina", 4);
-  program_ = Descriptor(bpf(BPF_PROG_LOAD, load));
-  if (!program_) fail("cannot load an XDP program");
 }
 
 void XdpProgram::attach(const XdpProgramOptions& options) {
@@ -59,7 +34,7 @@ void XdpProgram::attach(const XdpProgramOptions& options) {
     if (link_) return;
     if (errno == EBUSY || errno == EEXIST) throw Error(Failure::kSystem, "device " + options.device + " has an XDP program already: one process a device can use AF_XDP");
   }
-  fail("cannot attach an XDP program to device " + options.device);
+  fail_bpf("cannot attach an XDP program to device " + options.device);
 }
 
 void XdpProgram::redirect(unsigned queue, int socket) {
@@ -67,7 +42,7 @@ void XdpProgram::redirect(unsigned queue, int socket) {
   update.map_fd = static_cast<std::uint32_t>(map_.get());
   update.key = reinterpret_cast<std::uintptr_t>(&queue);
   update.value = reinterpret_cast<std::uintptr_t>(&socket);
-  if (bpf(BPF_MAP_UPDATE_ELEM, update) != 0) fail("cannot redirect a receive queue to an AF_XDP socket");
+  if (bpf(BPF_MAP_UPDATE_ELEM, update) != 0) fail_bpf("cannot redirect a receive queue to an AF_XDP socket");
 }
 
 }  // namespace ina::net

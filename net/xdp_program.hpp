@@ -31,7 +31,6 @@ class XdpProgram {
   [[nodiscard]] bool is_native() const noexcept { return is_native_; }
 
  private:
-  void load(const std::vector<XdpInstruction>&, bool takes_fragments);
   void attach(const XdpProgramOptions&);
 
   Descriptor map_;

@@ -84,18 +84,19 @@ XdpSocket::XdpSocket(const XdpSocketOptions& options, const PacketMemory& memory
 
 void XdpSocket::set_up_rings(const XdpSocketOptions& options) {
   const int socket = socket_.get();
-  // Every socket has a completion ring, also one that does not send: the kernel insists.
+  // Every socket has a fill ring and a completion ring, also one that does not receive or send: the kernel insists.
   const std::uint32_t completions = std::max(options.transmit_frames, 2u);
-  set(socket, XDP_UMEM_FILL_RING, &options.receive_frames, sizeof options.receive_frames, "the fill ring");
+  const std::uint32_t fills = std::max(options.receive_frames, 2u);
+  set(socket, XDP_UMEM_FILL_RING, &fills, sizeof fills, "the fill ring");
   set(socket, XDP_UMEM_COMPLETION_RING, &completions, sizeof completions, "the completion ring");
-  set(socket, XDP_RX_RING, &options.receive_frames, sizeof options.receive_frames, "the receive ring");
+  if (options.receive_frames != 0) set(socket, XDP_RX_RING, &options.receive_frames, sizeof options.receive_frames, "the receive ring");
   if (options.transmit_frames != 0) set(socket, XDP_TX_RING, &options.transmit_frames, sizeof options.transmit_frames, "the transmit ring");
   xdp_mmap_offsets at{};
   socklen_t bytes = sizeof at;
   if (getsockopt(socket, SOL_XDP, XDP_MMAP_OFFSETS, &at, &bytes) != 0 || bytes != sizeof at) fail("cannot find the rings of an AF_XDP socket");
-  fill = map_ring<std::uint64_t>(socket, at.fr, options.receive_frames, static_cast<off_t>(XDP_UMEM_PGOFF_FILL_RING));
+  fill = map_ring<std::uint64_t>(socket, at.fr, fills, static_cast<off_t>(XDP_UMEM_PGOFF_FILL_RING));
   completion = map_ring<std::uint64_t>(socket, at.cr, completions, static_cast<off_t>(XDP_UMEM_PGOFF_COMPLETION_RING));
-  received = map_ring<xdp_desc>(socket, at.rx, options.receive_frames, XDP_PGOFF_RX_RING);
+  if (options.receive_frames != 0) received = map_ring<xdp_desc>(socket, at.rx, options.receive_frames, XDP_PGOFF_RX_RING);
   if (options.transmit_frames != 0) transmit = map_ring<xdp_desc>(socket, at.tx, options.transmit_frames, XDP_PGOFF_TX_RING);
 }
 

@@ -88,7 +88,7 @@ struct XdpSocketOptions {
   unsigned device_index = 0;
   unsigned queue = 0;
   bool may_be_zero_copy = false;
-  std::uint32_t receive_frames = 0;   // a power of two
+  std::uint32_t receive_frames = 0;   // a power of two; 0: does not receive
   std::uint32_t transmit_frames = 0;  // a power of two; 0: does not send
   int shared_with = -1;               // the socket that has registered the memory; -1: this one does
 };

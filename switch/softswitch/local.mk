@@ -9,6 +9,7 @@ switch_softswitch_libinasoftswitch_la_SOURCES = \
 	switch/softswitch/listening.hpp switch/softswitch/listening.cpp \
 	switch/softswitch/kernel_bridge.hpp switch/softswitch/kernel_bridge.cpp \
 	switch/softswitch/relay.hpp switch/softswitch/relay.cpp \
+	switch/softswitch/side_entry.hpp switch/softswitch/side_entry.cpp \
 	switch/softswitch/xdp_frames.hpp \
 	switch/softswitch/xdp_port.hpp switch/softswitch/xdp_port.cpp
 switch_softswitch_libinasoftswitch_la_LIBADD = net/libinanet.la switch/aggregator/libinaaggregator.la

@@ -9,6 +9,7 @@
 
 #include "net/error.hpp"
 #include "net/netdev.hpp"
+#include "wire/frame.hpp"
 #include "wire/roce.hpp"
 
 #ifndef SOL_XDP
@@ -26,36 +27,74 @@ constexpr std::uint32_t kTransmitFrames = 1024;
 
 XdpPort::XdpPort(const std::string& device, std::shared_ptr<XdpFrames> frames) : frames_(std::move(frames)), uses_(frames_->count(), 0) {
   const net::EthernetDevice ethernet = net::find_ethernet(device);
-  const unsigned queues = net::count_receive_queues(device);
-  if (queues > kMaxQueues) {
-    throw net::Error(net::Failure::kInvalid, "device " + device + " has " + std::to_string(queues) + " receive queues, AF_XDP serves at most " +
-                                                 std::to_string(kMaxQueues) + " (ethtool -L " + device + " combined N)");
+  if (ethernet.driver == "veth") {
+    try {
+      open_beside(device, ethernet.index);
+      return;
+    } catch (const net::Error&) {  // the other way says what is wrong, if that is not only the kernel's age
+      close();
+    }
   }
-  attach(device, ethernet.index, queues, ethernet.driver == "veth");
-  fill_target_ = std::bit_floor(kReceiveFrames / queues);
-  sockets_.reserve(queues);
-  for (unsigned i = 0; i < queues; ++i) open_socket(ethernet.index, i, fill_target_);
-  for (unsigned i = 0; i < queues; ++i) program_->redirect(i, sockets_[i].descriptor());
+  try {
+    open_directly(device, ethernet.index);
+  } catch (const net::Error&) {
+    close();
+    throw;
+  }
 }
 
-XdpPort::~XdpPort() {
+XdpPort::~XdpPort() { close(); }
+
+void XdpPort::close() noexcept {
+  side_entry_.reset();
   program_.reset();
+  sender_ = nullptr;
+  apart_.reset();
   sockets_.clear();
+  descriptors_.clear();
+  filled_.clear();
+  arrived_count_ = 0;
   // What was in the rings is nobody's now.
   for (Frame frame = 0; frame < uses_.size(); ++frame) {
     while (uses_[frame] != 0) release(frame);
   }
 }
 
-void XdpPort::attach(const std::string& device, unsigned index, unsigned queues, bool prefers_generic) {
+void XdpPort::open_beside(const std::string& device, unsigned index) {
+  side_entry_ = std::make_unique<SideEntry>(device, index);
+  const net::EthernetDevice entry = net::find_ethernet(side_entry_->device());
+  attach(side_entry_->device(), entry.index, 1);
+  fill_target_ = kReceiveFrames;
+  open_receiver(entry.index, 0, 0);
+  program_->redirect(0, sockets_.front().descriptor());
+  apart_ = std::make_unique<net::XdpSocket>(net::XdpSocketOptions{.device_index = index, .transmit_frames = kTransmitFrames}, frames_->memory());
+  sender_ = apart_.get();
+  // A tag that is beside the frame is put into it on the way.
+  side_entry_->open({.port = wire::kRocePort, .max_frame_bytes = kMaxFrameBytes - wire::kVlanTagBytes});
+}
+
+void XdpPort::open_directly(const std::string& device, unsigned index) {
+  const unsigned queues = net::count_receive_queues(device);
+  if (queues > kMaxQueues) {
+    throw net::Error(net::Failure::kInvalid, "device " + device + " has " + std::to_string(queues) + " receive queues, AF_XDP serves at most " +
+                                                 std::to_string(kMaxQueues) + " (ethtool -L " + device + " combined N)");
+  }
+  attach(device, index, queues);
+  fill_target_ = std::bit_floor(kReceiveFrames / queues);
+  sockets_.reserve(queues);
+  for (unsigned i = 0; i < queues; ++i) open_receiver(index, i, i == 0 ? kTransmitFrames : 0);
+  for (unsigned i = 0; i < queues; ++i) program_->redirect(i, sockets_[i].descriptor());
+  sender_ = &sockets_.front();
+}
+
+void XdpPort::attach(const std::string& device, unsigned index, unsigned queues) {
   const auto make = [&](bool takes_fragments) {
     const net::XdpPortFilter filter{.port = wire::kRocePort, .max_frame_bytes = kMaxFrameBytes, .has_fragments = takes_fragments};
     return std::make_unique<net::XdpProgram>(net::XdpProgramOptions{.device = device,
                                                                    .device_index = index,
                                                                    .assemble = [&](int map) { return net::assemble(filter, map); },
                                                                    .takes_fragments = takes_fragments,
-                                                                   .queues = queues,
-                                                                   .prefers_generic = prefers_generic});
+                                                                   .queues = queues});
   };
   try {
     program_ = make(true);
@@ -64,18 +103,23 @@ void XdpPort::attach(const std::string& device, unsigned index, unsigned queues,
   }
 }
 
-void XdpPort::open_socket(unsigned device_index, unsigned queue, std::uint32_t receive_frames) {
-  const bool is_first = queue == 0;
+void XdpPort::open_receiver(unsigned device_index, unsigned queue, std::uint32_t transmit_frames) {
   sockets_.emplace_back(net::XdpSocketOptions{.device_index = device_index,
                                               .queue = queue,
                                               .may_be_zero_copy = program_->is_native(),
-                                              .receive_frames = receive_frames,
-                                              .transmit_frames = is_first ? kTransmitFrames : 0,
-                                              .shared_with = is_first ? -1 : sockets_.front().descriptor()},
+                                              .receive_frames = fill_target_,
+                                              .transmit_frames = transmit_frames,
+                                              .shared_with = queue == 0 ? -1 : sockets_.front().descriptor()},
                         frames_->memory());
   descriptors_.push_back(sockets_.back().descriptor());
   filled_.push_back(0);
   fill(queue);
+}
+
+std::string XdpPort::way() const {
+  if (side_entry_ != nullptr) return "beside the interface";
+  if (sockets_.front().is_zero_copy()) return "the driver's XDP, without copying";
+  return program_->is_native() ? "the driver's XDP" : "the kernel's XDP";
 }
 
 void XdpPort::fill(std::size_t queue) noexcept {
@@ -141,7 +185,7 @@ std::optional<std::uint64_t> XdpPort::to_packet_memory(const FramePieces& pieces
 
 void XdpPort::send(const FramePieces& pieces) noexcept {
   const std::size_t bytes = pieces.head.size() + pieces.body.size() + pieces.tail.size();
-  auto& ring = sockets_.front().transmit;
+  auto& ring = sender_->transmit;
   if (ring.free() == 0) flush();
   if (bytes > kMaxFrameBytes || !pieces.offload.is_none() || ring.free() == 0) {
     ++counters_.not_sent;
@@ -162,14 +206,13 @@ void XdpPort::send(const FramePieces& pieces) noexcept {
 }
 
 void XdpPort::flush() noexcept {
-  net::XdpSocket& socket = sockets_.front();
-  socket.transmit.publish();
-  if (!socket.transmit.is_drained()) counters_.send_calls += socket.kick();
+  sender_->transmit.publish();
+  if (!sender_->transmit.is_drained()) counters_.send_calls += sender_->kick();
   recycle();
 }
 
 void XdpPort::recycle() noexcept {
-  auto& ring = sockets_.front().completion;
+  auto& ring = sender_->completion;
   std::uint32_t available = ring.available();
   if (available == 0) return;
   for (; available != 0; --available) release(XdpFrames::index(ring.take()));

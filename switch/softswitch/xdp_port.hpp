@@ -11,6 +11,7 @@
 #include "net/xdp_program.hpp"
 #include "net/xdp_socket.hpp"
 #include "switch/softswitch/frame_port.hpp"
+#include "switch/softswitch/side_entry.hpp"
 #include "switch/softswitch/xdp_frames.hpp"
 
 namespace ina::softswitch {
@@ -35,13 +36,16 @@ class XdpPort final : public FramePort {
   [[nodiscard]] FramePortCounters counters() const noexcept override;
 
   [[nodiscard]] std::size_t queues() const noexcept { return sockets_.size(); }
-  [[nodiscard]] bool is_native() const noexcept { return program_->is_native(); }
-  [[nodiscard]] bool is_zero_copy() const noexcept { return sockets_.front().is_zero_copy(); }
+  // How packets reach the sockets, for the log: "the driver's XDP, without copying", ...
+  [[nodiscard]] std::string way() const;
 
  private:
   using Frame = XdpFrames::Index;
-  void attach(const std::string& device, unsigned index, unsigned queues, bool prefers_generic);
-  void open_socket(unsigned device_index, unsigned queue, std::uint32_t receive_frames);
+  void open_beside(const std::string& device, unsigned index);
+  void open_directly(const std::string& device, unsigned index);
+  void attach(const std::string& device, unsigned index, unsigned queues);
+  void open_receiver(unsigned device_index, unsigned queue, std::uint32_t transmit_frames);
+  void close() noexcept;
   void fill(std::size_t queue) noexcept;
   void receive_from(std::size_t queue) noexcept;
   [[nodiscard]] std::optional<std::uint64_t> to_packet_memory(const FramePieces&) noexcept;  // where the whole frame lies, held
@@ -53,8 +57,11 @@ class XdpPort final : public FramePort {
   }
 
   std::shared_ptr<XdpFrames> frames_;
+  std::unique_ptr<SideEntry> side_entry_;
   std::unique_ptr<net::XdpProgram> program_;
-  std::vector<net::XdpSocket> sockets_;  // one for each receive queue; the first one sends
+  std::vector<net::XdpSocket> sockets_;  // one for each receive queue
+  std::unique_ptr<net::XdpSocket> apart_;  // sends where packets do not come in by the interface itself
+  net::XdpSocket* sender_ = nullptr;       // that one, or the first of the others
   std::vector<int> descriptors_;
   std::vector<std::uint32_t> filled_;    // of each queue: frames that the kernel may receive into, or has
   std::uint32_t fill_target_ = 0;

@@ -19,6 +19,8 @@ constexpr std::uint64_t kPass = XDP_PASS;
 constexpr std::uint64_t kRedirected = 100;
 constexpr int kMap = 77;
 constexpr std::uint64_t kQueue = 3;
+constexpr unsigned kDevice = 21;
+constexpr std::uint64_t kNext = static_cast<std::uint64_t>(std::int64_t{-1});
 
 // Addresses in the program's world: the context's at 0, the packet's from kPacket on.
 constexpr std::uint64_t kPacket = 0x1000;
@@ -26,6 +28,14 @@ constexpr std::uint64_t kPacket = 0x1000;
 class Machine {
  public:
   explicit Machine(std::span<const std::byte> packet, std::size_t in_other_pieces = 0) : packet_(packet), in_other_pieces_(in_other_pieces) {}
+
+  // The context is a socket buffer, of which so many bytes can be read, and which stands for packets of that size if it is a super-frame.
+  Machine& is_socket_buffer(std::size_t readable, std::uint64_t segment_bytes = 0) {
+    is_socket_buffer_ = true;
+    readable_ = readable;
+    segment_bytes_ = segment_bytes;
+    return *this;
+  }
 
   std::uint64_t run(std::span<const XdpInstruction> program) {
     for (std::size_t at = 0; at < program.size(); ++at) {
@@ -41,6 +51,8 @@ class Machine {
         case BPF_LDX | BPF_MEM | BPF_H: to = load(from + static_cast<std::uint64_t>(std::int64_t{i.offset}), 2); break;
         case BPF_LDX | BPF_MEM | BPF_W: to = load(from + static_cast<std::uint64_t>(std::int64_t{i.offset}), 4); break;
         case BPF_JMP | BPF_JGT | BPF_X: at += to > from ? static_cast<std::size_t>(i.offset) : 0; break;
+        case BPF_JMP | BPF_JLE | BPF_X: at += to <= from ? static_cast<std::size_t>(i.offset) : 0; break;
+        case BPF_JMP | BPF_JEQ | BPF_K: at += to == static_cast<std::uint64_t>(std::int64_t{i.immediate}) ? static_cast<std::size_t>(i.offset) : 0; break;
         case BPF_JMP | BPF_JGT | BPF_K: at += to > static_cast<std::uint64_t>(std::int64_t{i.immediate}) ? static_cast<std::size_t>(i.offset) : 0; break;
         case BPF_JMP | BPF_JLT | BPF_X: at += to < from ? static_cast<std::size_t>(i.offset) : 0; break;
         case BPF_JMP | BPF_JA: at += static_cast<std::size_t>(i.offset); break;
@@ -54,6 +66,17 @@ class Machine {
         case BPF_JMP | BPF_CALL:
           if (i.immediate == BPF_FUNC_xdp_get_buff_len) {
             r_[0] = packet_.size() + in_other_pieces_;
+            break;
+          }
+          if (i.immediate == BPF_FUNC_skb_pull_data) {  // brings what there is into the first piece
+            EXPECT_LT(readable_, r_[2]);
+            readable_ = packet_.size();
+            break;
+          }
+          if (i.immediate == BPF_FUNC_redirect) {
+            EXPECT_EQ(r_[1], std::uint64_t{kDevice});
+            EXPECT_EQ(r_[2], 0u);
+            r_[0] = kRedirected;
             break;
           }
           EXPECT_EQ(i.immediate, BPF_FUNC_redirect_map);
@@ -72,10 +95,19 @@ class Machine {
 
  private:
   std::uint64_t load(std::uint64_t address, std::size_t bytes) const {
+    if (is_socket_buffer_) {
+      switch (address) {
+        case offsetof(__sk_buff, len): return packet_.size();
+        case offsetof(__sk_buff, gso_size): return segment_bytes_;
+        case offsetof(__sk_buff, data): return kPacket;
+        case offsetof(__sk_buff, data_end): return kPacket + readable_;
+        default: break;
+      }
+    }
     if (address == offsetof(xdp_md, data)) return kPacket;
     if (address == offsetof(xdp_md, data_end)) return kPacket + packet_.size();
     if (address == offsetof(xdp_md, rx_queue_index)) return kQueue;
-    if (address < kPacket || address + bytes > kPacket + packet_.size()) {
+    if (address < kPacket || address + bytes > kPacket + readable_) {
       ADD_FAILURE() << "reads outside the packet, at " << address;
       return 0;
     }
@@ -85,6 +117,9 @@ class Machine {
   }
   std::span<const std::byte> packet_;  // what of the frame the program can read
   std::size_t in_other_pieces_;
+  std::size_t readable_ = packet_.size();
+  bool is_socket_buffer_ = false;
+  std::uint64_t segment_bytes_ = 0;
   std::array<std::uint64_t, 11> r_{};
 };
 
@@ -241,6 +276,25 @@ TEST_P(XdpPortFilterTest, RandomBytesAreReadWithinThePacketOnly) {
     const std::uint64_t result = verdict(damaged);
     EXPECT_TRUE(result == kPass || result == kRedirected);
   }
+}
+
+TEST_P(XdpPortFilterTest, SocketBuffersAreSentToTheDeviceWhateverPieceTheHeadersAreIn) {
+  const auto program = assemble_redirect(filter_, kDevice);
+  packet_.resize(100);
+  for (const std::size_t readable : {std::size_t{0}, std::size_t{14}, packet_.size()}) {
+    EXPECT_EQ(Machine(packet_).is_socket_buffer(readable).run(program), kRedirected) << readable;
+  }
+  packet_[packet_.size() - 1] ^= std::byte{1};
+  packet_[tag_bytes_ + GetParam().family.next_protocol_at] = std::byte{6};
+  EXPECT_EQ(Machine(packet_).is_socket_buffer(packet_.size()).run(program), kNext);
+}
+
+TEST_P(XdpPortFilterTest, SuperFramesCountByTheirSegments) {
+  const auto program = assemble_redirect(filter_, kDevice);
+  packet_.resize(60000);
+  EXPECT_EQ(Machine(packet_).is_socket_buffer(200).run(program), kNext);
+  EXPECT_EQ(Machine(packet_).is_socket_buffer(200, 1400).run(program), kRedirected);
+  EXPECT_EQ(Machine(packet_).is_socket_buffer(200, filter_.max_frame_bytes - 60).run(program), kNext);
 }
 
 constexpr Family kIpv4{"192.0.2.1:4791", "192.0.2.2:5000", 23};

@@ -241,6 +241,26 @@ TEST_F(RequesterTest, RoundTripsOfASlowLinkAreLearntAlthoughTimeoutsCameBefore) 
   EXPECT_EQ(counters().timeouts.value(), before);
 }
 
+TEST_F(RequesterTest, BackOffEndsWhereTheReceiverSawAGap) {
+  for (int i = 0; i < 20; ++i) {  // the round trip is known
+    ASSERT_EQ(post(8), PostStatus::kPosted);
+    peer.host.progress();
+    clock.advance(50 * kMicrosecond);
+    peer.acknowledge(psn(i), wire::kSyndromeAck);
+  }
+  for (int i = 0; i < 64; ++i) ASSERT_EQ(post(8), PostStatus::kPosted);
+  peer.host.progress();
+  for (int i = 0; i < 4; ++i) {
+    clock.advance(100 * kMillisecond);
+    peer.host.progress();
+  }
+  const std::uint64_t before = counters().timeouts.value();
+  peer.acknowledge(psn(20), wire::kSyndromeNakSequence);
+  clock.advance(5 * kMillisecond);
+  peer.host.progress();
+  EXPECT_EQ(counters().timeouts.value(), before + 1);
+}
+
 TEST_F(RequesterTest, WithoutALimitNoSilenceBreaksTheConnection) {
   ASSERT_EQ(post(8), PostStatus::kPosted);
   for (int i = 0; i < 6000; ++i) {  // ten minutes

@@ -222,6 +222,7 @@ void Requester::on_acknowledge(std::uint32_t psn, std::uint8_t syndrome, Nanosec
     case wire::kSyndromeNakSequence: {
       counters_.naks_received.add();
       acknowledge_before(psn, now);
+      timeout_.restore();  // a gap was seen: it was not the time-out that was too short
       if (wire::psn_distance(next_psn_, psn) > 0 && !was_repeated_just_now(psn, now)) repeat_from(psn, now);
       return;
     }

@@ -32,6 +32,10 @@ class RetransmissionTimeout {
   // Until the next sample. Progress alone does not restore it: as long as a time-out that is too short has everything sent twice, nothing is timed,
   // and the longer time would never be learnt.
   void back_off() noexcept { timeout_ = std::min(timeout_ * 2, maximum_); }
+  // What the samples say, without the back-off: packets are lost indeed, and the path is no longer than it was.
+  void restore() noexcept {
+    if (smoothed_ != 0) timeout_ = std::clamp(smoothed_ + 4 * variation_, minimum_, maximum_);
+  }
   [[nodiscard]] Nanoseconds timeout() const noexcept { return timeout_; }
   [[nodiscard]] Nanoseconds smoothed() const noexcept { return smoothed_; }
   // Of the path alone: the other samples may contain the time that a group's slowest member took.

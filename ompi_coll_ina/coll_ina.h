@@ -27,6 +27,7 @@ typedef struct coll_ina_settings {
     char *transport;
     char *softswitch;
     bool auto_select;
+    bool one_node;
     int failover_ms;
     char refusal[512]; /* a value was wrong, and how: MPI_Init will say no; empty: none */
 } coll_ina_settings;

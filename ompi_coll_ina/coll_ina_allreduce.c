@@ -82,9 +82,17 @@ int coll_ina_allreduce(const void *source, void *destination, int count, ompi_da
     }
     coll_ina_ensure_progress();
     ina_operation *operation = NULL;
+    unsigned quiet_rounds = 0;
     for (;;) {
         switch (ina_comm_allreduce(engine, &reduction, &operation)) {
-        case INA_ROUTE_WAIT: opal_progress(); break;
+        case INA_ROUTE_WAIT: wait_a_little(&quiet_rounds); break;
+        case INA_ROUTE_SOFTWARE_TIMED: {
+            const int rc = run_software(source, destination, count, type, op, comm, module);
+            if (OMPI_SUCCESS == rc) {
+                ina_comm_software_done(engine);
+            }
+            return rc;
+        }
         case INA_ROUTE_SOFTWARE: return run_software(source, destination, count, type, op, comm, module);
         case INA_ROUTE_POSTED: return wait_for(&waiter, operation);
         default: return OMPI_ERR_OUT_OF_RESOURCE;

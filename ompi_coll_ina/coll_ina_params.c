@@ -43,7 +43,8 @@ static void register_switch_parameters(coll_ina_settings *s) {
                     OPAL_INFO_LVL_2, &s->switch_address);
     s->select = "auto";
     register_string("select",
-                    "When to use the switch: auto (where it can pay: not for communicators whose ranks share one node), always, or never. Rank 0 counts",
+                    "When to use the switch: auto (for the sizes for which it is faster than software, by the time that operations take; not for communicators whose "
+                    "ranks share one node), always, or never. Rank 0 counts",
                     OPAL_INFO_LVL_3, &s->select);
     s->transport = "auto";
     register_string("transport", "UCT transport that carries the packets: auto (ina), or the name of a RoCEv2 transport that ucx_info -d lists", OPAL_INFO_LVL_5,
@@ -73,6 +74,11 @@ int coll_ina_register(void) {
     s->refusal[0] = '\0';
     register_numbers(s);
     register_switch_parameters(s);
+    s->one_node = false;
+    if (register_variable("one_node", "With coll_ina_select auto: compare switch and software even for communicators whose ranks share one node. Rank 0 counts",
+                          MCA_BASE_VAR_TYPE_BOOL, NULL, OPAL_INFO_LVL_6, &s->one_node) < 0) {
+        coll_ina_refuse("coll_ina_one_node cannot be registered");
+    }
     s->auto_select = true;
     if (register_variable("auto_select",
                           "Where the parameter coll names ina without basic and libnbc, which every communicator needs: add basic, libnbc, tuned, self and inter",

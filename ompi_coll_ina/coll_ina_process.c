@@ -96,6 +96,7 @@ static ina_settings engine_settings(void) {
         .env_switch = getenv("INA_SWITCH"),
         .home = getenv("HOME"),
         .all_on_one_node = coll_ina_is_on_one_node(&ompi_mpi_comm_world.comm),
+        .one_node = s->one_node,
         .failover_ms = s->failover_ms,
         .world_rank = ompi_comm_rank(&ompi_mpi_comm_world.comm),
         .world_size = ompi_comm_size(&ompi_mpi_comm_world.comm),

@@ -46,12 +46,16 @@ ina_route Communicator::allreduce(const ina_reduction& reduction, ina_operation*
     (void)run_waiting();
     return route_of(operation);
   }
-  const Request request{.index = ++posted_, .op = static_cast<wire::Op>(reduction.op), .lane_type = static_cast<wire::LaneType>(reduction.lane_type)};
+  const auto op = static_cast<wire::Op>(reduction.op);
+  const auto lane_type = static_cast<wire::LaneType>(reduction.lane_type);
+  const Request request{.index = ++posted_, .op = op, .lane_type = lane_type, .cell = cell_of(op, lane_type, reduction.count * wire::lane_bytes(lane_type))};
   if (life_) life_->note_posted(posted_);
   // The common case of software costs nothing but this.
   if (reduction.blocking != 0 && waiting_.empty() && resolve(request) == Way::kSoftware) {
-    services_.life.operations.count_decline(decline_reason());
-    return INA_ROUTE_SOFTWARE;
+    services_.life.operations.count_decline(decline_reason(request));
+    const ina_route route = route_software(request);
+    count(request);
+    return route;
   }
   auto made = make(reduction, request.index);
   waiting_.push_back(made.get());
@@ -80,10 +84,14 @@ std::unique_ptr<ina_operation> Communicator::make(const ina_reduction& reduction
 ina_route Communicator::route_of(ina_operation*& operation) noexcept {
   switch (operation->state) {
     case Operation::State::kWaiting: return operation->is_blocking ? INA_ROUTE_WAIT : INA_ROUTE_POSTED;
-    case Operation::State::kSoftware:
+    case Operation::State::kShadow: return operation->is_blocking ? INA_ROUTE_WAIT : INA_ROUTE_POSTED;
+    case Operation::State::kSoftware: {
+      const bool is_timed = operation->meter != nullptr;
+      if (is_timed) start_timing(size_class_of(operation->bytes()));
       delete operation;
       operation = nullptr;
-      return INA_ROUTE_SOFTWARE;
+      return is_timed ? INA_ROUTE_SOFTWARE_TIMED : INA_ROUTE_SOFTWARE;
+    }
     case Operation::State::kStream:
     case Operation::State::kSchedule:
     case Operation::State::kDone: return INA_ROUTE_POSTED;
@@ -96,10 +104,11 @@ unsigned Communicator::run_waiting() {
   unsigned events = 0;
   while (!waiting_.empty()) {
     Operation& operation = *waiting_.front();
-    const Way way = resolve({.index = operation.index, .op = operation.op, .lane_type = operation.lanes->lane_type()});
+    const Request request = request_of(operation);
+    const Way way = resolve(request);
     if (way == Way::kWait) break;
     waiting_.pop_front();
-    start(operation, way);
+    start(operation, way, request);
     ++events;
   }
   return events;
@@ -111,26 +120,76 @@ unsigned Communicator::progress(std::uint64_t now) {
   return run_waiting();
 }
 
-void Communicator::start(Operation& operation, Way way) {
+// Counted before it is started, since an operation that is complete may be freed at once.
+void Communicator::start(Operation& operation, Way way, const Request& request) {
   Operations& operations = services_.life.operations;
-  if (way == Way::kSoftware) {
-    if (!operation.is_blocking) {
-      operations.run(operation, 0, decline_reason());
-      return;
-    }
-    operations.count_decline(decline_reason());
-    operation.state = Operation::State::kSoftware;
-    return;
+  const ina_decline reason = decline_reason(request);
+  if (is_metered(request)) {
+    operation.meter = leader_->costs();
+    operation.posted_at = services_.life.host.now_ns();
   }
-  if (way == Way::kStream) {
-    life_->post(operation);
-  } else {
-    operations.run(operation, 0, INA_DECLINE_FAILOVER);
+  count(request);
+  switch (way) {
+    case Way::kWait: break;
+    case Way::kSoftware:
+      if (!operation.is_blocking) {
+        operations.run(operation, 0, reason);
+        break;
+      }
+      operations.count_decline(reason);
+      operation.state = Operation::State::kSoftware;
+      break;
+    case Way::kShadow: operation.shadow.emplace(*operation.lanes); [[fallthrough]];
+    case Way::kStream: life_->post(operation); break;
+    case Way::kSchedule: operations.run(operation, 0, INA_DECLINE_FAILOVER); break;
   }
 }
 
-// Of an operation that goes to software. A committed life that does not take it lacks the operation or the type.
-ina_decline Communicator::decline_reason() const noexcept { return is_committed_ && !is_software_for_good_ ? INA_DECLINE_OP : reason_; }
+Communicator::Request Communicator::request_of(const Operation& operation) noexcept {
+  const wire::LaneType lane_type = operation.lanes->lane_type();
+  return {.index = operation.index, .op = operation.op, .lane_type = lane_type, .cell = cell_of(operation.op, lane_type, operation.bytes())};
+}
+
+// The committed life could take it: the plan says whether it does.
+bool Communicator::has_plan_for(const Request& request) const noexcept { return is_committed_ && life_->supports(request.op, request.lane_type); }
+
+// Of an operation that goes to software. A committed life that does not take it lacks the operation or the type, or would be slower.
+ina_decline Communicator::decline_reason(const Request& request) const noexcept {
+  if (!is_committed_ || is_software_for_good_) return reason_;
+  return has_plan_for(request) ? INA_DECLINE_COST : INA_DECLINE_OP;
+}
+
+bool Communicator::is_checkpoint(const Request& request) const noexcept {
+  return clock_.is_checkpoint(request.index) || (has_plan_for(request) && plan_.is_due(request.cell));
+}
+
+// The leader's times alone count.
+bool Communicator::is_metered(const Request& request) const noexcept { return leader_ && has_plan_for(request) && plan_.is_on_trial(request.cell); }
+
+// The operation has been accepted and goes its way: the plan is one operation further, on all ranks alike.
+void Communicator::count(const Request& request) noexcept {
+  if (!has_plan_for(request)) return;
+  plan_.count(request.cell);
+  if (leader_) leader_->costs()->count(request.cell);
+}
+
+// Before it is counted.
+ina_route Communicator::route_software(const Request& request) noexcept {
+  if (!is_metered(request)) return INA_ROUTE_SOFTWARE;
+  start_timing(request.cell.size_class);
+  return INA_ROUTE_SOFTWARE_TIMED;
+}
+
+void Communicator::start_timing(unsigned size_class) noexcept {
+  is_timing_software_ = true;
+  timed_class_ = size_class;
+  timed_since_ = services_.life.host.now_ns();
+}
+
+void Communicator::note_software_done() noexcept {
+  if (!std::exchange(is_timing_software_, false) || !leader_) return;
+  leader_->costs()->record(timed_class_, Path::kSoftware, services_.life.host.now_ns() - timed_since_);
+}
 
 // Every rank comes to the same answer for the same index: it depends on decisions and on agreed failovers only. A rank that does not know one of them yet waits.
 //
@@ -146,12 +205,17 @@ Communicator::Way Communicator::resolve(const Request& request) {
       reason_ = INA_DECLINE_FAILOVER;
       leave_life(0);
     }
-    if (!clock_.is_checkpoint(request.index)) break;
+    if (!is_checkpoint(request)) break;
     if (!decide(request.index)) return Way::kWait;
-    clock_.advance(request.index);
+    if (clock_.is_checkpoint(request.index)) clock_.advance(request.index);
   }
-  if (!is_committed_ || !life_->supports(request.op, request.lane_type)) return Way::kSoftware;
-  return life_->is_running() ? Way::kStream : Way::kSchedule;
+  if (!has_plan_for(request)) return Way::kSoftware;
+  switch (plan_.path_of(request.cell)) {
+    case Path::kSwitch: return life_->is_running() ? Way::kStream : Way::kSchedule;
+    case Path::kShadow: return life_->is_running() ? Way::kShadow : Way::kSoftware;
+    case Path::kSoftware: break;
+  }
+  return Way::kSoftware;
 }
 
 // The end that an agreed failover gives a life. Where no decision had ended it, it becomes a checkpoint: the operations from it on wait for the
@@ -172,7 +236,7 @@ void Communicator::leave_life(std::uint64_t ended_at) {
 
 bool Communicator::decide(std::uint64_t index) {
   if (is_leader()) {
-    const Decision decision = leader_->decide(life_.get(), is_committed_, services_.life.host.now_ns());
+    const Decision decision = leader_->decide(life_.get(), is_committed_, plan_, services_.life.host.now_ns());
     send_decision(decision);
     apply(decision, index);
     return true;
@@ -209,7 +273,9 @@ void Communicator::apply(const Decision& decision, std::uint64_t index) {
   const bool is_current = life_ && life_->key() == decision.life;
   if (decision.kind != DecisionKind::kCommit) reason_ = static_cast<ina_decline>(decision.reason);
   switch (decision.kind) {
-    case DecisionKind::kStay: break;
+    case DecisionKind::kStay:
+      if (is_committed_) plan_.apply(decision.plan);
+      break;
     case DecisionKind::kNever: is_software_for_good_ = true; break;
     case DecisionKind::kSetUp: set_up(decision); break;
     case DecisionKind::kAbort:
@@ -218,6 +284,8 @@ void Communicator::apply(const Decision& decision, std::uint64_t index) {
     case DecisionKind::kCommit:
       if (!is_current) break;
       is_committed_ = true;
+      plan_ = {};
+      plan_.apply(decision.plan);
       life_->commit();
       break;
     case DecisionKind::kStop:

@@ -19,6 +19,7 @@
 #include "ompi_coll_ina/core/leader.hpp"
 #include "ompi_coll_ina/core/life_table.hpp"
 #include "ompi_coll_ina/core/operation.hpp"
+#include "ompi_coll_ina/core/path_plan.hpp"
 
 namespace ina::core {
 
@@ -42,6 +43,8 @@ class Communicator {
   unsigned progress(std::uint64_t now);
   // The communicator uses its life no more, whatever state that is in: it is freed, or the process shuts down. Operations that are posted later go to software.
   void end();
+  // The software path that was to be timed is over.
+  void note_software_done() noexcept;
   // Messages fail: what waits for a decision is lost.
   void give_up();
 
@@ -50,16 +53,25 @@ class Communicator {
     kWait,      // for a decision, or until all have reported a fault
     kSoftware,  // the caller's own way, or the core's schedule where it is not blocking
     kStream,
+    kShadow,    // stream for its time alone, then software
     kSchedule,  // of a life that has failed: in software, by the core's schedule on all ranks
   };
   struct Request {  // what all ranks know of an operation
     std::uint64_t index;
     wire::Op op;
     wire::LaneType lane_type;
+    Cell cell;
   };
 
   [[nodiscard]] std::unique_ptr<ina_operation> make(const ina_reduction&, std::uint64_t index);
-  [[nodiscard]] ina_decline decline_reason() const noexcept;
+  [[nodiscard]] static Request request_of(const Operation&) noexcept;
+  [[nodiscard]] ina_decline decline_reason(const Request&) const noexcept;
+  [[nodiscard]] bool has_plan_for(const Request&) const noexcept;
+  [[nodiscard]] bool is_checkpoint(const Request&) const noexcept;
+  [[nodiscard]] bool is_metered(const Request&) const noexcept;
+  void count(const Request&) noexcept;
+  [[nodiscard]] ina_route route_software(const Request&) noexcept;
+  void start_timing(unsigned size_class) noexcept;
   [[nodiscard]] Way resolve(const Request&);
   [[nodiscard]] bool decide(std::uint64_t index);
   [[nodiscard]] std::optional<Decision> receive_decision();
@@ -68,7 +80,7 @@ class Communicator {
   void set_up(const Decision&);
   void sync_with_failover();
   void leave_life(std::uint64_t ended_at);
-  void start(Operation&, Way);
+  void start(Operation&, Way, const Request&);
   unsigned run_waiting();
   [[nodiscard]] ina_route route_of(ina_operation*&) noexcept;
   [[nodiscard]] std::shared_ptr<CommHold> hold();
@@ -90,9 +102,14 @@ class Communicator {
   ina_decline reason_ = INA_DECLINE_SETUP;
   std::shared_ptr<GroupLife> life_;     // being set up, or used
   bool is_committed_ = false;
+  PathPlan plan_;                       // of life_, once committed
   std::uint64_t life_end_ = 0;          // first operation that is not of life_, once an agreed failover has fixed it; 0: none has
 
   std::deque<ina_operation*> waiting_;  // in posting order; the first one cannot be routed yet
+  // Leader: of the blocking operation that is being timed in software.
+  bool is_timing_software_ = false;
+  unsigned timed_class_ = 0;
+  std::uint64_t timed_since_ = 0;
   std::vector<std::byte> decision_;     // where the decision of the current checkpoint is received
   void* decision_request_ = nullptr;
 };

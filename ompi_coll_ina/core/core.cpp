@@ -79,7 +79,7 @@ void Core::handle(int source, LifeMessage&& message) {
 
 // Leaders elsewhere ask rank 0 for its embedded switch, whether it has a communicator of its own with them or not.
 bool Core::serves_others() const noexcept {
-  const bool may_offload = settings_.select == Select::kAlways || (settings_.select == Select::kAuto && !settings_.all_on_one_node);
+  const bool may_offload = settings_.select == Select::kAlways || (settings_.select == Select::kAuto && (!settings_.all_on_one_node || settings_.one_node));
   return settings_.world_rank == 0 && settings_.switch_address.kind == SwitchAddress::Kind::kEmbedded && may_offload && !is_shut_down_;
 }
 

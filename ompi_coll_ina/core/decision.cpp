@@ -8,7 +8,7 @@ namespace ina::core {
 
 namespace {
 
-constexpr std::uint32_t kDecisionMagic = 0x494e4431;  // "IND1": the digit is the version
+constexpr std::uint32_t kDecisionMagic = 0x494e4432;  // "IND2": the digit is the version
 constexpr std::size_t kMaxText = 140;
 
 bool is_geometry_valid(const Decision& decision) noexcept {
@@ -18,12 +18,29 @@ bool is_geometry_valid(const Decision& decision) noexcept {
   return decision.payload >= wire::kMinPayload && decision.payload <= wire::kMaxPayload && decision.payload % 4 == 0;
 }
 
+bool are_classes(const std::array<std::uint32_t, kFamilies>& masks) noexcept {
+  return ((masks[0] | masks[1]) & ~kAllClasses) == 0;
+}
+
+void put(ByteWriter& to, const PlanBits& plan) {
+  for (const std::uint32_t mask : plan.by_switch) to.put(mask);
+  for (const std::uint32_t mask : plan.on_trial) to.put(mask);
+}
+
+PlanBits get_plan(ByteReader& from) noexcept {
+  PlanBits plan;
+  for (std::uint32_t& mask : plan.by_switch) mask = from.get<std::uint32_t>();
+  for (std::uint32_t& mask : plan.on_trial) mask = from.get<std::uint32_t>();
+  return plan;
+}
+
 }  // namespace
 
 std::vector<std::byte> encode(const Decision& decision) {
   ByteWriter to;
   to.put(kDecisionMagic).put(static_cast<std::uint8_t>(decision.kind)).put(decision.reason);
   to.put(decision.life.group).put(decision.life.epoch);
+  put(to, decision.plan);
   to.put(decision.window).put(decision.first_seq).put(decision.payload).put(decision.ops).put(decision.lane_types);
   to.put_text(decision.instance, kMaxText).put_text(decision.relay, kMaxText).put_text(decision.transport, kMaxText);
   return to.take();
@@ -39,6 +56,7 @@ std::optional<Decision> decode_decision(std::span<const std::byte> bytes) {
   decision.reason = from.get<std::uint8_t>();
   decision.life.group = from.get<std::uint32_t>();
   decision.life.epoch = from.get<std::uint32_t>();
+  decision.plan = get_plan(from);
   decision.window = from.get<std::uint32_t>();
   decision.first_seq = from.get<std::uint32_t>();
   decision.payload = from.get<std::uint32_t>();
@@ -47,7 +65,7 @@ std::optional<Decision> decode_decision(std::span<const std::byte> bytes) {
   decision.instance = from.get_text(kMaxText);
   decision.relay = from.get_text(kMaxText);
   decision.transport = from.get_text(kMaxText);
-  if (!from.finished() || decision.reason >= INA_DECLINE_REASONS) return std::nullopt;
+  if (!from.finished() || decision.reason >= INA_DECLINE_REASONS || !are_classes(decision.plan.by_switch) || !are_classes(decision.plan.on_trial)) return std::nullopt;
   if (decision.kind == DecisionKind::kSetUp && !is_geometry_valid(decision)) return std::nullopt;
   return decision;
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "ompi_coll_ina/core/life_message.hpp"
+#include "ompi_coll_ina/core/path_plan.hpp"
 
 namespace ina::core {
 
@@ -27,6 +28,7 @@ struct Decision {
   DecisionKind kind = DecisionKind::kStay;
   std::uint8_t reason = 0;  // enum ina_decline
   LifeKey life;             // set up, abort, commit, stop
+  PlanBits plan;            // from this operation on, while a group is committed
   // Set up only.
   std::uint32_t window = 0;
   std::uint32_t first_seq = 0;

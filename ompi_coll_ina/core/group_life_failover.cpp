@@ -12,8 +12,9 @@ namespace ina::core {
 
 void GroupLife::post(Operation& operation) {
   outstanding_.push_back(&operation);
-  operation.state = Operation::State::kStream;
-  operation.stream.emplace(operation.op, *operation.lanes);
+  operation.state = operation.shadow ? Operation::State::kShadow : Operation::State::kStream;
+  Lanes& lanes = operation.shadow ? static_cast<Lanes&>(*operation.shadow) : *operation.lanes;
+  operation.stream.emplace(operation.op, lanes);
   stream_->post(*operation.stream);
   (void)stream_->progress();
 }
@@ -126,7 +127,11 @@ void GroupLife::finish_failover() {
   while (!outstanding_.empty()) {
     Operation& operation = *outstanding_.front();
     outstanding_.pop_front();
-    services_.operations.run(operation, operation.stream->covered_lanes(), INA_DECLINE_FAILOVER);
+    if (operation.shadow) {
+      services_.operations.leave_shadow(operation);
+    } else {
+      services_.operations.run(operation, operation.stream->covered_lanes(), INA_DECLINE_FAILOVER);
+    }
   }
 }
 

@@ -56,7 +56,7 @@ void refuse(const char* why, const char** error) noexcept {
   if (error != nullptr) *error = refusal.data();
 }
 
-constexpr std::array<const char*, INA_DECLINE_REASONS> kDeclineNames = {"type", "op", "no-switch", "unreachable", "no-slots", "setup", "one-node", "comm", "missing", "failover"};
+constexpr std::array<const char*, INA_DECLINE_REASONS> kDeclineNames = {"type", "op", "no-switch", "unreachable", "no-slots", "setup", "one-node", "comm", "missing", "failover", "cost"};
 
 }  // namespace
 
@@ -154,6 +154,11 @@ enum ina_route ina_comm_allreduce(ina_comm* comm, const ina_reduction* reduction
   Core& core = comm->core;
   const Guard guard(core.lock());
   return guarded(core, INA_ROUTE_NO_MEMORY, [&] { return core.allreduce(comm, *reduction, *operation); });
+}
+
+void ina_comm_software_done(ina_comm* comm) noexcept {
+  const Guard guard(comm->core.lock());
+  comm->note_software_done();
 }
 
 void ina_operation_free(ina_operation* operation) noexcept { delete operation; }

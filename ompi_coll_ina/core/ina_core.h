@@ -68,6 +68,7 @@ typedef struct ina_settings {
     const char *env_switch;     /* value of INA_SWITCH, or NULL: the core reads no environment */
     const char *home;           /* value of HOME, or NULL: HOME/.config/ina.conf */
     int all_on_one_node;        /* of MPI_COMM_WORLD: the embedded switch may listen on loopback */
+    int one_node;               /* 1: select auto compares the paths even where all ranks share a node */
     int failover_ms;
     int world_rank, world_size;
     int world_tag;              /* the tag of the process-wide channel, alike on all ranks */
@@ -85,6 +86,7 @@ enum ina_decline {
     INA_DECLINE_COMM,         /* inter-communicator, or ranks beyond MPI_COMM_WORLD */
     INA_DECLINE_MISSING,      /* a rank has no ina, or another version */
     INA_DECLINE_FAILOVER,     /* the group's life has ended by a fault */
+    INA_DECLINE_COST,         /* software is faster for this size, or is being compared with the switch */
     INA_DECLINE_REASONS
 };
 const char *ina_decline_name(enum ina_decline) INA_NOEXCEPT; /* "type", "no-switch", ... */
@@ -136,14 +138,17 @@ typedef struct ina_reduction {
 } ina_reduction;
 
 enum ina_route {
-    INA_ROUTE_WAIT = 0,       /* blocking only: the decision of a checkpoint is not known yet; progress and ask again */
+    INA_ROUTE_WAIT = 0,       /* blocking only: the decision of a checkpoint is not known yet, or the switch is being timed; progress and ask again */
     INA_ROUTE_SOFTWARE,       /* blocking only: run the software path now; nothing was posted */
+    INA_ROUTE_SOFTWARE_TIMED, /* likewise; then call ina_comm_software_done() */
     INA_ROUTE_POSTED,         /* *operation is outstanding; complete() will be called (perhaps already was) */
     INA_ROUTE_NO_MEMORY
 };
 /* Every eligible allreduce of a communicator in the caller's order. A blocking call that got INA_ROUTE_WAIT is repeated until it gets something else and
  * counts once: *operation carries it between the calls (NULL at first). Non-blocking ones always get POSTED: by stream or by the core's own schedule. */
 enum ina_route ina_comm_allreduce(ina_comm *, const ina_reduction *, ina_operation **operation) INA_NOEXCEPT;
+/* The software path that INA_ROUTE_SOFTWARE_TIMED asked for has ended well. */
+void ina_comm_software_done(ina_comm *) INA_NOEXCEPT;
 /* After complete(): frees it. */
 void ina_operation_free(ina_operation *) INA_NOEXCEPT;
 

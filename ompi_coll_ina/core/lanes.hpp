@@ -46,4 +46,17 @@ class HostLanes final : public Lanes {
   std::size_t lane_count_;
 };
 
+// The input of a vector whose output must stay as it is: results are thrown away.
+class ShadowLanes final : public Lanes {
+ public:
+  explicit ShadowLanes(const Lanes& of) noexcept : of_(of) {}
+  [[nodiscard]] wire::LaneType lane_type() const noexcept override { return of_.lane_type(); }
+  [[nodiscard]] std::size_t lane_count() const noexcept override { return of_.lane_count(); }
+  void gather(std::size_t first, std::size_t count, std::byte* to) const noexcept override { of_.gather(first, count, to); }
+  void scatter(std::size_t, std::size_t, const std::byte*) noexcept override {}
+
+ private:
+  const Lanes& of_;
+};
+
 }  // namespace ina::core

@@ -9,21 +9,34 @@ namespace ina::core {
 Leader::Leader(const LeaderServices& services, std::string name, int size, bool all_on_one_node)
     : services_(services), name_(std::move(name)), size_(size), all_on_one_node_(all_on_one_node), request_(services, static_cast<std::uint32_t>(size)) {}
 
-Decision Leader::decide(const GroupLife* life, bool is_committed, std::uint64_t now) {
+Decision Leader::decide(const GroupLife* life, bool is_committed, const PathPlan& plan, std::uint64_t now) {
   const Settings& settings = services_.settings;
   if (settings.select == Select::kNever) return never(INA_DECLINE_NO_SWITCH, "coll_ina_select is never");
   if (settings.switch_address.kind == SwitchAddress::Kind::kNone) return never(INA_DECLINE_NO_SWITCH, "no switch configured");
-  if (settings.select == Select::kAuto && all_on_one_node_) return never(INA_DECLINE_ONE_NODE, "all ranks are on one node and coll_ina_select is auto");
+  if (settings.select == Select::kAuto && all_on_one_node_ && !settings.one_node) return never(INA_DECLINE_ONE_NODE, "all ranks are on one node and coll_ina_select is auto");
   if (size_ > wire::kMaxMembers) return never(INA_DECLINE_NO_SLOTS, "a group has " + std::to_string(wire::kMaxMembers) + " members at most");
   if (life == nullptr) return ask(now);
   if (!is_committed) return judge_set_up(*life, now);
   if (services_.manager.group_state(life->key().group) == GroupState::kLost) return stop(*life, services_.manager.group_failure(life->key().group));
-  return stay();
+  return go_on(plan);
+}
+
+Decision Leader::go_on(const PathPlan& plan) {
+  Decision decision = stay();
+  decision.plan = plan.bits();
+  if (services_.settings.select == Select::kAlways) return decision;
+  decision.plan = costs_->next(plan);
+  for (const std::string& line : costs_->take_news()) {
+    if (services_.settings.verbose >= 2) services_.host.log(INA_LOG_DEBUG, name_ + ": " + line);
+  }
+  return decision;
 }
 
 void Leader::abandon(std::uint64_t operations) {
   request_.abandon();
   if (path_.empty() && operations != 0) announce("software: it ended with operation " + std::to_string(operations) + ", before its group was ready");
+  const std::string chosen = costs_->summary();
+  if (!chosen.empty()) announce("chosen by the time they took: " + chosen);
 }
 
 Decision Leader::never(ina_decline reason, const std::string& why) {
@@ -98,6 +111,7 @@ Decision Leader::commit(const GroupLife& life) {
   decision.kind = DecisionKind::kCommit;
   decision.reason = INA_DECLINE_SETUP;
   decision.life = life.key();
+  decision.plan = services_.settings.select == Select::kAlways ? kAlwaysBySwitch : costs_->begin();
   return decision;
 }
 

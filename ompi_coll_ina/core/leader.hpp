@@ -4,8 +4,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
+#include "ompi_coll_ina/core/cost_model.hpp"
 #include "ompi_coll_ina/core/decision.hpp"
 #include "ompi_coll_ina/core/group_life.hpp"
 #include "ompi_coll_ina/core/group_request.hpp"
@@ -16,8 +18,10 @@ class Leader {
  public:
   Leader(const LeaderServices& services, std::string name, int size, bool all_on_one_node);
 
-  // life: the communicator's current one or null; is_committed: its stream is used.
-  [[nodiscard]] Decision decide(const GroupLife* life, bool is_committed, std::uint64_t now);
+  // life: the communicator's current one or null; is_committed: its stream is used, by this plan.
+  [[nodiscard]] Decision decide(const GroupLife* life, bool is_committed, const PathPlan& plan, std::uint64_t now);
+  // Of the communicator's operations, all groups together.
+  [[nodiscard]] const std::shared_ptr<CostModel>& costs() const noexcept { return costs_; }
   // The life has ended by agreed failover.
   void note_failover() noexcept { reason_ = INA_DECLINE_FAILOVER; }
   [[nodiscard]] bool is_busy() const noexcept { return request_.is_under_way(); }
@@ -33,6 +37,7 @@ class Leader {
 
   [[nodiscard]] Decision never(ina_decline, const std::string& why);
   [[nodiscard]] Decision stay() const;
+  [[nodiscard]] Decision go_on(const PathPlan&);
   [[nodiscard]] Decision ask(std::uint64_t now);
   [[nodiscard]] Decision set_up(std::uint64_t now);
   [[nodiscard]] Decision judge_set_up(const GroupLife&, std::uint64_t now);
@@ -47,6 +52,7 @@ class Leader {
   const int size_;
   const bool all_on_one_node_;
   GroupRequest request_;
+  std::shared_ptr<CostModel> costs_ = std::make_shared<CostModel>();
   ina_decline reason_ = INA_DECLINE_SETUP;
   std::string path_;  // the last one that was announced
   std::uint32_t payload_limit_ = UINT32_MAX;

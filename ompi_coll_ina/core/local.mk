@@ -10,6 +10,7 @@ ompi_coll_ina_core_libinacore_la_SOURCES = \
 	ompi_coll_ina/core/conf_file.hpp ompi_coll_ina/core/conf_file.cpp \
 	ompi_coll_ina/core/connection.hpp ompi_coll_ina/core/socket_connection.cpp \
 	ompi_coll_ina/core/core.hpp ompi_coll_ina/core/core.cpp \
+	ompi_coll_ina/core/cost_model.hpp ompi_coll_ina/core/cost_model.cpp \
 	ompi_coll_ina/core/decision.hpp ompi_coll_ina/core/decision.cpp \
 	ompi_coll_ina/core/embedded_switch.hpp ompi_coll_ina/core/embedded_switch.cpp \
 	ompi_coll_ina/core/error.hpp \
@@ -28,6 +29,7 @@ ompi_coll_ina_core_libinacore_la_SOURCES = \
 	ompi_coll_ina/core/manager_client.hpp ompi_coll_ina/core/manager_client.cpp \
 	ompi_coll_ina/core/manager_message.hpp ompi_coll_ina/core/manager_message.cpp \
 	ompi_coll_ina/core/operation.hpp ompi_coll_ina/core/operation.cpp \
+	ompi_coll_ina/core/path_plan.hpp ompi_coll_ina/core/path_plan.cpp \
 	ompi_coll_ina/core/settings.hpp ompi_coll_ina/core/settings.cpp \
 	ompi_coll_ina/core/silence_watch.hpp ompi_coll_ina/core/silence_watch.cpp \
 	ompi_coll_ina/core/switch_address.hpp ompi_coll_ina/core/switch_address.cpp \

@@ -6,6 +6,7 @@ namespace ina::core {
 
 void Operations::run(Operation& operation, std::size_t first_lane, ina_decline reason) noexcept {
   count_decline(reason);
+  if (reason != INA_DECLINE_COST) operation.meter.reset();  // begun elsewhere, or not to be compared
   operation.state = Operation::State::kSchedule;
   const ScheduleSpec spec{.rank = operation.ranks.rank, .size = operation.ranks.size, .tag = operation.tag, .peers = operation.ranks.handle};
   try {
@@ -16,10 +17,30 @@ void Operations::run(Operation& operation, std::size_t first_lane, ina_decline r
   }
 }
 
+void Operations::record(const Operation& operation, Path path) noexcept {
+  if (operation.meter) operation.meter->record(size_class_of(operation.bytes()), path, host_.now_ns() - operation.posted_at);
+}
+
 void Operations::finish_offloaded(Operation& operation) noexcept {
+  record(operation, Path::kSwitch);
+  if (operation.state == Operation::State::kShadow) return leave_shadow(operation);
   ++counters_.operations_offloaded;
   counters_.bytes_offloaded += operation.bytes();
   finish(operation, 0);
+}
+
+// The caller of a blocking one asks for its route until it hears of the software.
+void Operations::leave_shadow(Operation& operation) noexcept {
+  operation.meter.reset();
+  operation.stream.reset();
+  if (!operation.is_blocking) return run(operation, 0, INA_DECLINE_COST);
+  count_decline(INA_DECLINE_COST);
+  operation.state = Operation::State::kSoftware;
+}
+
+void Operations::finish_lost(Operation& operation) noexcept {
+  if (operation.state == Operation::State::kShadow && operation.is_blocking) return leave_shadow(operation);
+  finish(operation, -1);
 }
 
 void Operations::count_decline(ina_decline reason) noexcept {
@@ -45,6 +66,7 @@ unsigned Operations::progress() noexcept {
       ++i;
       continue;
     }
+    if (!has_failed) record(operation, Path::kSoftware);
     running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(i));
     finish(operation, has_failed ? -1 : 0);
     ++events;

@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "ompi_coll_ina/core/cost_model.hpp"
 #include "ompi_coll_ina/core/host.hpp"
 #include "ompi_coll_ina/core/ina_core.h"
 #include "ompi_coll_ina/core/lanes.hpp"
@@ -28,6 +29,7 @@ struct Operation {
   enum class State : std::uint8_t {
     kWaiting,   // its checkpoint is undecided, or one before it is, or a failover is not fixed
     kStream,    // in the stream of a life
+    kShadow,    // likewise, but its result is thrown away: software follows
     kSchedule,  // in software, run by the core
     kSoftware,  // blocking only: the caller runs it itself
     kDone,      // complete() has been called
@@ -40,9 +42,12 @@ struct Operation {
   int tag = 0;  // follows from the index
   wire::Op op = wire::Op::kNone;
   std::optional<HostLanes> lanes;
+  std::optional<ShadowLanes> shadow;  // in place of `lanes` in the stream
   std::optional<StreamOperation> stream;
   std::unique_ptr<Schedule> schedule;
   std::shared_ptr<CommHold> hold;
+  std::shared_ptr<CostModel> meter;  // on the leader, of a trial: what it takes is recorded
+  std::uint64_t posted_at = 0;       // ns, where it is metered
   [[nodiscard]] std::size_t bytes() const noexcept { return lanes->lane_count() * wire::lane_bytes(lanes->lane_type()); }
 };
 
@@ -59,16 +64,19 @@ class Operations {
 
   // Starts the software schedule for lanes from `first_lane` on. reason: why not by the switch.
   void run(Operation&, std::size_t first_lane, ina_decline reason) noexcept;
-  // All results came from the switch.
+  // All results came from the switch. Those of a shadow are gone: it goes on in software.
   void finish_offloaded(Operation&) noexcept;
+  // A shadow whose time in the switch is over, well or not: in software, as if nothing had been.
+  void leave_shadow(Operation&) noexcept;
   // Messages between members failed: the result cannot be had.
-  void finish_lost(Operation& operation) noexcept { finish(operation, -1); }
+  void finish_lost(Operation& operation) noexcept;
   void count_decline(ina_decline reason) noexcept;
   unsigned progress() noexcept;
   [[nodiscard]] bool is_idle() const noexcept { return running_.empty(); }
 
  private:
   void finish(Operation&, int status) noexcept;
+  void record(const Operation&, Path) noexcept;
 
   Host& host_;
   ina_counters& counters_;

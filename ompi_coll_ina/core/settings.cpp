@@ -35,6 +35,7 @@ Settings make_settings(const ina_settings& from) {
   to.transport = parse_transport(text_or(from.transport, "auto"));
   to.softswitch = text_or(from.softswitch, "ina-softswitch");
   to.all_on_one_node = from.all_on_one_node != 0;
+  to.one_node = from.one_node != 0;
   if (from.failover_ms < 1 || from.failover_ms > kMaxFailoverMs)
     throw Error(Status::kBadSetting, "coll_ina_failover_ms is " + std::to_string(from.failover_ms) + "; write 1 to 3600000");
   to.failover_ns = static_cast<std::uint64_t>(from.failover_ms) * 1'000'000;

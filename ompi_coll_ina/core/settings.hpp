@@ -20,6 +20,7 @@ struct Settings {
   std::string transport;  // "auto": the leader chooses
   std::string softswitch;
   bool all_on_one_node = false;
+  bool one_node = false;  // select auto does not rule communicators out whose ranks share a node
   std::uint64_t failover_ns = 250'000'000;
   int world_rank = 0;
   int world_size = 1;

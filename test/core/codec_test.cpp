@@ -34,7 +34,7 @@ std::vector<LifeMessage> all_messages() {
 }
 
 Decision some_set_up() {
-  return {.kind = DecisionKind::kSetUp, .reason = INA_DECLINE_SETUP, .life = {17, 99}, .window = 128, .first_seq = 0xffffff00, .payload = 4096, .ops = 0x7e, .lane_types = 0x7fe,
+  return {.kind = DecisionKind::kSetUp, .reason = INA_DECLINE_SETUP, .life = {17, 99}, .plan = {.by_switch = {1, kAllClasses}, .on_trial = {0x40, 0}}, .window = 128, .first_seq = 0xffffff00, .payload = 4096, .ops = 0x7e, .lane_types = 0x7fe,
           .instance = "9f3c", .relay = "10.0.0.1:5050", .transport = "ina"};
 }
 

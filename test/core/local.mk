@@ -43,6 +43,11 @@ TESTS += test/core/decisions_test
 test_core_decisions_test_SOURCES = test/core/decisions_test.cpp
 test_core_decisions_test_LDADD = $(ina_core_test_ldadd)
 
+check_PROGRAMS += test/core/paths_test
+TESTS += test/core/paths_test
+test_core_paths_test_SOURCES = test/core/paths_test.cpp
+test_core_paths_test_LDADD = $(ina_core_test_ldadd)
+
 check_PROGRAMS += test/core/failover_test
 TESTS += test/core/failover_test
 test_core_failover_test_SOURCES = test/core/failover_test.cpp

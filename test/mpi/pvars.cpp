@@ -21,7 +21,7 @@ int main(int argc, char** argv) {
   run.expect(counter("bytes_offloaded") == bytes + 80000, "80,000 bytes", static_cast<long>(counter("bytes_offloaded") - bytes));
   run.expect(counter("operations_declined") == declined, "none declined");
   std::uint64_t reasons = 0;
-  for (const char* reason : {"type", "op", "no_switch", "unreachable", "no_slots", "setup", "one_node", "comm", "missing", "failover"}) {
+  for (const char* reason : {"type", "op", "no_switch", "unreachable", "no_slots", "setup", "one_node", "comm", "missing", "failover", "cost"}) {
     reasons += counter(std::string("declined_") + reason);
   }
   run.expect(reasons == counter("operations_declined"), "the reasons add up");

@@ -1,11 +1,20 @@
 #include "test/support/job.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 namespace ina::test {
 
 namespace {
+
+// The bits that stand for a number in the call's type. Doubles of sums below 2^53 are exact.
+std::int64_t encoded(std::int64_t number, int lane_type) {
+  return lane_type == INA_LANE_FLOAT64 ? std::bit_cast<std::int64_t>(static_cast<double>(number)) : number;
+}
+std::int64_t decoded(std::int64_t bits, int lane_type) {
+  return lane_type == INA_LANE_FLOAT64 ? static_cast<std::int64_t>(std::bit_cast<double>(bits)) : bits;
+}
 
 // Input of lane `lane` of operation `index` at `member`; sums stay exact.
 std::int64_t lane_of(const TestComm& comm, std::uint64_t index, int member, std::size_t lane) {
@@ -21,6 +30,7 @@ Process::Process(Job& job, int rank) : job_(job), rank_(rank) {
   settings.select = job.spec.select.c_str();
   settings.transport = "auto";
   settings.softswitch = "ina-softswitch";
+  settings.one_node = job.spec.one_node ? 1 : 0;
   settings.failover_ms = job.spec.failover_ms;
   settings.world_rank = rank;
   settings.world_size = job.spec.size;
@@ -36,28 +46,37 @@ Process::~Process() = default;
 void Process::begin(Call& call, std::size_t lanes) {
   call.index = ++call.comm->called[static_cast<std::size_t>(call.member)];
   call.input.resize(lanes);
-  for (std::size_t lane = 0; lane < lanes; ++lane) call.input[lane] = lane_of(*call.comm, call.index, call.member, lane);
+  for (std::size_t lane = 0; lane < lanes; ++lane) call.input[lane] = encoded(lane_of(*call.comm, call.index, call.member, lane), call.lane_type);
   call.output.assign(lanes, -1);
   if (call.is_in_place) call.output = call.input;
 }
 
+// In the component below: a rendezvous of all members, and the time that it takes.
+bool Process::run_below(Call& call) {
+  TestComm::Below& below = call.comm->below[call.index];
+  if (below.inputs.size() != call.comm->world_ranks.size()) return false;
+  if (below.complete_at == 0) below.complete_at = job_.now_ + job_.spec.below_ns(call.input.size() * sizeof call.input[0]);
+  if (job_.now_ < below.complete_at) return false;
+  for (std::size_t lane = 0; lane < call.output.size(); ++lane) {
+    std::int64_t sum = 0;
+    for (const auto& [member, input] : below.inputs) sum += decoded(input[lane], call.lane_type);
+    call.output[lane] = encoded(sum, call.lane_type);
+  }
+  if (call.is_timed) ina_comm_software_done(call.comm->comms[static_cast<std::size_t>(call.member)]);
+  check(call);
+  return true;
+}
+
 // True when the result is there, or, of a non-blocking one, when it is posted.
 bool Process::advance(Call& call) {
-  if (call.is_below) {
-    const auto& inputs = call.comm->below[call.index].inputs;
-    if (inputs.size() != call.comm->world_ranks.size()) return false;
-    std::fill(call.output.begin(), call.output.end(), 0);
-    for (const auto& [member, input] : inputs) {
-      for (std::size_t lane = 0; lane < input.size(); ++lane) call.output[lane] += input[lane];
-    }
-    check(call);
-    return true;
-  }
+  if (call.is_below) return run_below(call);
   if (call.is_complete) return true;
   if (call.is_posted) return false;
   const ina_reduction reduction{.source = call.is_in_place ? call.output.data() : call.input.data(), .destination = call.output.data(), .count = call.input.size(),
-                                .lane_type = INA_LANE_INT64, .op = INA_OP_SUM, .logical = 0, .blocking = call.is_blocking ? 1 : 0, .cookie = &call};
-  const ina_route route = ina_comm_allreduce(call.comm->comms[static_cast<std::size_t>(call.member)], &reduction, &call.operation);
+                                .lane_type = call.lane_type, .op = INA_OP_SUM, .logical = 0, .blocking = call.is_blocking ? 1 : 0, .cookie = &call};
+  ina_route route = ina_comm_allreduce(call.comm->comms[static_cast<std::size_t>(call.member)], &reduction, &call.operation);
+  call.is_timed = route == INA_ROUTE_SOFTWARE_TIMED;
+  if (call.is_timed) route = INA_ROUTE_SOFTWARE;
   if (route == INA_ROUTE_WAIT) {
     EXPECT_TRUE(call.is_blocking);
     return false;
@@ -82,38 +101,40 @@ void Process::check(Call& call) {
   for (std::size_t lane = 0; lane < call.output.size(); ++lane) {
     std::int64_t expected = 0;
     for (int member = 0; member < call.comm->size(); ++member) expected += lane_of(*call.comm, call.index, member, lane);
-    ASSERT_EQ(call.output[lane], expected) << call.comm->name << " operation " << call.index << " lane " << lane << " member " << call.member << ", seed " << job_.spec.seed;
+    ASSERT_EQ(call.output[lane], encoded(expected, call.lane_type)) << call.comm->name << " operation " << call.index << " lane " << lane << " member " << call.member << ", seed " << job_.spec.seed;
   }
   if (call.operation != nullptr) ina_operation_free(call.operation);
   call.operation = nullptr;
 }
 
-void Process::allreduce(TestComm& comm, std::size_t lanes, bool in_place) {
+std::shared_ptr<Call> Process::make_call(TestComm& comm, int lane_type, bool is_blocking, bool is_in_place) {
   auto call = std::make_shared<Call>();
   call->comm = &comm;
   call->member = job_.rank_in(&comm, rank_);
-  call->is_blocking = true;
-  call->is_in_place = in_place;
-  steps_.push_back([call, lanes](Process& process) {
-    if (call->index == 0) process.begin(*call, lanes);
-    if (!process.advance(*call)) return false;
-    if (!call->is_below) process.check(*call);
-    return true;
-  });
+  call->is_blocking = is_blocking;
+  call->is_in_place = is_in_place;
+  call->lane_type = lane_type;
+  return call;
 }
 
-void Process::iallreduce(TestComm& comm, std::size_t lanes, bool in_place) {
-  auto call = std::make_shared<Call>();
-  call->comm = &comm;
-  call->member = job_.rank_in(&comm, rank_);
-  call->is_in_place = in_place;
+void Process::append(std::shared_ptr<Call> call, std::size_t lanes) {
   steps_.push_back([call, lanes](Process& process) {
-    process.begin(*call, lanes);
+    if (call->index == 0) process.begin(*call, lanes);
+    if (call->is_blocking) {
+      if (!process.advance(*call)) return false;
+      if (!call->is_below) process.check(*call);
+      return true;
+    }
     EXPECT_TRUE(process.advance(*call));
     process.outstanding_.push_back(call);
     return true;
   });
 }
+
+void Process::allreduce(TestComm& comm, std::size_t lanes, bool in_place) { append(make_call(comm, INA_LANE_INT64, true, in_place), lanes); }
+void Process::iallreduce(TestComm& comm, std::size_t lanes, bool in_place) { append(make_call(comm, INA_LANE_INT64, false, in_place), lanes); }
+void Process::allreduce_doubles(TestComm& comm, std::size_t lanes) { append(make_call(comm, INA_LANE_FLOAT64, true, false), lanes); }
+void Process::iallreduce_doubles(TestComm& comm, std::size_t lanes) { append(make_call(comm, INA_LANE_FLOAT64, false, false), lanes); }
 
 void Process::wait_all() {
   steps_.push_back([](Process& process) {
@@ -204,7 +225,9 @@ void Job::each(const std::function<void(Process&, int rank)>& action) {
 void Job::turn() {
   now_ += std::uniform_int_distribution<std::uint64_t>(100, 4000)(random);
   manager.turn(now_);
-  process(std::uniform_int_distribution<int>(0, spec.size - 1)(random)).turn();
+  const int next = spec.speeds.empty() ? std::uniform_int_distribution<int>(0, spec.size - 1)(random)
+                                       : std::discrete_distribution<int>(spec.speeds.begin(), spec.speeds.end())(random);
+  process(next).turn();
 }
 
 bool Job::run_until(const std::function<bool()>& condition, std::uint64_t virtual_ns) {

@@ -30,9 +30,14 @@ struct JobSpec {
   std::string switch_address = "10.0.0.1:5050";
   std::string select = "always";
   int verbose = 1;
+  bool one_node = false;  // coll_ina_one_node
   int failover_ms = 250;
   std::uint64_t max_delay_ns = 20'000;  // of a message
   std::size_t max_payload = 256;
+  // What the component below takes from the last member's call on, by size in bytes.
+  std::function<std::uint64_t(std::size_t)> below_ns = [](std::size_t) { return std::uint64_t{0}; };
+  // A process's chance to get a turn, by rank; empty: all alike.
+  std::vector<double> speeds = {};
 };
 
 // One communicator as all its members see it.
@@ -45,24 +50,27 @@ struct TestComm {
   // By index of the operation: which members ran it in the component below, and their inputs.
   struct Below {
     std::map<int, std::vector<std::int64_t>> inputs;
+    std::uint64_t complete_at = 0;
   };
   std::map<std::uint64_t, Below> below;
   std::map<std::uint64_t, std::map<int, ina_route>> routes;
   [[nodiscard]] int size() const { return static_cast<int>(world_ranks.size()); }
 };
 
-// One allreduce (sum of int64) of one member: input and expected result follow from the communicator, the index and the member.
+// One allreduce (sum of int64 or of float64) of one member: input and expected result follow from the communicator, the index and the member.
 struct Call {
   TestComm* comm = nullptr;
   int member = 0;
   std::uint64_t index = 0;
   bool is_blocking = false;
   bool is_in_place = false;
+  int lane_type = INA_LANE_INT64;
   std::vector<std::int64_t> input, output;
   ina_operation* operation = nullptr;
   bool is_complete = false;
   bool is_below = false;
   bool is_posted = false;
+  bool is_timed = false;
   int status = 0;
 };
 
@@ -78,6 +86,8 @@ class Process {
   // Steps to be appended.
   void allreduce(TestComm&, std::size_t lanes, bool in_place = false);
   void iallreduce(TestComm&, std::size_t lanes, bool in_place = false);  // posted, not waited for
+  void allreduce_doubles(TestComm&, std::size_t lanes);
+  void iallreduce_doubles(TestComm&, std::size_t lanes);
   void wait_all();
   void free(TestComm&);
   void shut_down();
@@ -94,7 +104,10 @@ class Process {
 
  private:
   friend class Job;
+  void append(std::shared_ptr<Call>, std::size_t lanes);
+  [[nodiscard]] std::shared_ptr<Call> make_call(TestComm&, int lane_type, bool is_blocking, bool is_in_place);
   void begin(Call&, std::size_t lanes);
+  bool run_below(Call&);
   bool advance(Call&);
   void check(Call&);
 

@@ -1,0 +1,191 @@
+#include "ompi_coll_ina/core/cost_model.hpp"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace ina::core {
+
+namespace {
+
+// From here on an operation takes so long that its time is hardly disturbed, and that a needless one is felt.
+constexpr unsigned kLargeClass = 20;
+
+constexpr Cell cell_at(unsigned family, unsigned size_class) noexcept {
+  return {.family = static_cast<Family>(family), .size_class = static_cast<std::uint8_t>(size_class)};
+}
+
+std::string size_text(unsigned size_class) {
+  static constexpr std::array<const char*, 4> kUnits = {"B", "KiB", "MiB", "GiB"};
+  return std::to_string(1U << (size_class % 10)) + " " + kUnits[size_class / 10];
+}
+
+std::string microseconds(double ns) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), ns < 100'000 ? "%.1f us" : "%.0f us", ns / 1000);
+  return text.data();
+}
+
+}  // namespace
+
+double CostModel::Samples::typical_ns() const noexcept {
+  if (count_ == 0) return 0;
+  auto sorted = ns_;
+  const auto end = sorted.begin() + static_cast<std::ptrdiff_t>(count_);
+  const auto quartile = sorted.begin() + static_cast<std::ptrdiff_t>(count_ / 4);
+  std::nth_element(sorted.begin(), quartile, end);
+  return static_cast<double>(std::max<std::uint64_t>(*quartile, 1));
+}
+
+void CostModel::record(unsigned size_class, Path path, std::uint64_t ns) noexcept {
+  SizeClass& measured = classes_[size_class];
+  (path == Path::kSoftware ? measured.in_software : measured.by_switch).add(ns);
+}
+
+PlanBits CostModel::begin() noexcept {
+  for (unsigned index = 0; index < kCells; ++index) {
+    const Cell cell = cell_at(index / kSizeClasses, index % kSizeClasses);
+    const Choice& choice = choices_[index];
+    bits_.set(&PlanBits::by_switch, cell, choice.by_switch);
+    if (cell.family == Family::kFloatSum && choice.is_made) {
+      bits_.set(&PlanBits::on_trial, cell, false);
+    } else {
+      begin_trial(cell);
+    }
+  }
+  return bits_;
+}
+
+// Both families of a class share its times: whichever is measured first settles the other one too.
+void CostModel::begin_trial(Cell cell) noexcept {
+  choices_[cell.index()].rounds = 0;
+  classes_[cell.size_class].by_switch.clear();
+  classes_[cell.size_class].in_software.clear();
+  bits_.set(&PlanBits::on_trial, cell, true);
+}
+
+PlanBits CostModel::next(const PathPlan& current) {
+  for (unsigned index = 0; index < kCells; ++index) {
+    const Cell cell = cell_at(index / kSizeClasses, index % kSizeClasses);
+    if (current.is_due(cell) && bits_.is_set(&PlanBits::on_trial, cell)) judge(cell);
+  }
+  predict(current);
+  for (unsigned index = 0; index < kCells; ++index) {
+    const Choice& choice = choices_[index];
+    const Cell cell = cell_at(index / kSizeClasses, index % kSizeClasses);
+    if (choice.is_made && choice.retry_after != 0 && since_[index] >= choice.retry_after && !bits_.is_set(&PlanBits::on_trial, cell)) begin_trial(cell);
+  }
+  return bits_;
+}
+
+// The fewer times there are, the more they must differ: the first operations of a path still open connections and fault pages in.
+bool CostModel::is_clear(unsigned size_class, unsigned rounds) const noexcept {
+  const SizeClass& measured = classes_[size_class];
+  const bool is_large = size_class >= kLargeClass;
+  if (rounds <= 1) return measured.margin() >= (is_large ? 3.0 : 8.0);
+  if (rounds == 2) return is_large || measured.margin() >= 2.0;
+  return rounds >= 4 || measured.margin() >= 1.3;
+}
+
+void CostModel::judge(Cell cell) {
+  SizeClass& measured = classes_[cell.size_class];
+  Choice& choice = choices_[cell.index()];
+  ++choice.rounds;
+  const auto rounds = static_cast<unsigned>(std::min(measured.by_switch.count(), measured.in_software.count()) / 2);
+  if (rounds != 0) {
+    measured.switch_ns = measured.by_switch.typical_ns();
+    measured.software_ns = measured.in_software.typical_ns();
+    if (is_clear(cell.size_class, rounds)) return conclude(cell.size_class);
+  }
+  if (choice.rounds < kMostRounds) return;
+  // Nothing could be measured, because operations were disturbed by a failover: the choice that was, or the switch.
+  if (rounds != 0) return conclude(cell.size_class);
+  choose(cell, choice.is_made ? choice.by_switch : true);
+}
+
+// The classes' times are known: settles its cells.
+void CostModel::conclude(unsigned size_class) {
+  const SizeClass& measured = classes_[size_class];
+  for (unsigned family = 0; family < kFamilies; ++family) {
+    const Cell cell = cell_at(family, size_class);
+    const Choice& choice = choices_[cell.index()];
+    if (!bits_.is_set(&PlanBits::on_trial, cell)) continue;
+    const bool keeps = choice.is_made && measured.margin() < kHysteresis;
+    choose(cell, keeps ? choice.by_switch : measured.prefers_switch());
+  }
+  news_.push_back("up to " + size_text(size_class) + ": switch " + microseconds(measured.switch_ns) + ", software " + microseconds(measured.software_ns) + ": " +
+                  (measured.prefers_switch() ? "switch" : "software"));
+}
+
+// Half of a round's operations take the slower path, (margin - 1) longer than the other one: so many operations later that is no more than kExploring of the time.
+void CostModel::choose(Cell cell, bool by_switch) {
+  Choice& choice = choices_[cell.index()];
+  const bool is_confirmed = choice.is_made && choice.by_switch == by_switch;
+  choice.distance = is_confirmed ? std::min(choice.distance * 2, kLastRetry) : kFirstRetry;
+  choice.is_made = true;
+  choice.by_switch = by_switch;
+  since_[cell.index()] = 0;
+  const SizeClass& measured = classes_[cell.size_class];
+  const double cost = measured.is_known() ? (measured.margin() - 1) * (4 * PathPlan::kRound / 2) / kExploring : 0;
+  choice.retry_after = cell.family == Family::kFloatSum ? 0 : std::max(choice.distance, static_cast<std::uint64_t>(std::min(cost, 1e9)));
+  bits_.set(&PlanBits::by_switch, cell, by_switch);
+  bits_.set(&PlanBits::on_trial, cell, false);
+}
+
+const CostModel::SizeClass* CostModel::neighbour(unsigned size_class, int step) const noexcept {
+  int at = static_cast<int>(size_class);
+  for (unsigned distance = 1; distance <= kNeighbourDistance; ++distance) {
+    at += step;
+    if (at < 0 || at >= static_cast<int>(kSizeClasses)) return nullptr;
+    const SizeClass& found = classes_[static_cast<unsigned>(at)];
+    if (found.is_known()) return &found;
+  }
+  return nullptr;
+}
+
+// A class that nobody has used yet, between two for which the same path is faster by far, needs no trial.
+void CostModel::predict(const PathPlan& current) {
+  std::array<int, kSizeClasses> predicted{};
+  for (unsigned size_class = 0; size_class < kSizeClasses; ++size_class) {
+    if (classes_[size_class].is_known()) continue;
+    const SizeClass* below = neighbour(size_class, -1);
+    const SizeClass* above = neighbour(size_class, +1);
+    if (below == nullptr || above == nullptr || below->prefers_switch() != above->prefers_switch()) continue;
+    if (std::min(below->margin(), above->margin()) >= kSafeMargin) predicted[size_class] = below->prefers_switch() ? 1 : -1;
+  }
+  for (unsigned index = 0; index < kCells; ++index) {
+    const Cell cell = cell_at(index / kSizeClasses, index % kSizeClasses);
+    const bool is_open = !choices_[index].is_made && bits_.is_set(&PlanBits::on_trial, cell) && current.is_on_trial(cell) && current.is_unused(cell);
+    if (predicted[cell.size_class] != 0 && is_open) choose(cell, predicted[cell.size_class] > 0);
+  }
+}
+
+std::vector<std::string> CostModel::take_news() { return std::exchange(news_, {}); }
+
+// Runs of neighbouring classes that were used and go the same way.
+std::string CostModel::summary() const {
+  std::string text;
+  for (unsigned family = 0; family < kFamilies; ++family) {
+    std::string ranges;
+    int first = -1, last = -1;
+    const auto close = [&] {
+      if (first < 0) return;
+      const bool by_switch = choices_[cell_at(family, static_cast<unsigned>(first)).index()].by_switch;
+      ranges += std::string(ranges.empty() ? "" : ", ") + (by_switch ? "switch " : "software ") + size_text(static_cast<unsigned>(first)) +
+                (first == last ? "" : " to " + size_text(static_cast<unsigned>(last)));
+      first = -1;
+    };
+    for (unsigned size_class = 0; size_class < kSizeClasses; ++size_class) {
+      const unsigned index = cell_at(family, size_class).index();
+      if (used_[index] == 0 || !choices_[index].is_made) continue;
+      if (first >= 0 && choices_[index].by_switch != choices_[cell_at(family, static_cast<unsigned>(last)).index()].by_switch) close();
+      if (first < 0) first = static_cast<int>(size_class);
+      last = static_cast<int>(size_class);
+    }
+    close();
+    if (ranges.empty()) continue;
+    text += (text.empty() ? "" : "; ") + ((family == static_cast<unsigned>(Family::kFloatSum) ? "sums of floats: " : "exact results: ") + ranges);
+  }
+  return text;
+}
+
+}  // namespace ina::core

@@ -4,7 +4,7 @@ noinst_LTLIBRARIES += test/mpi/libmpitest.la
 test_mpi_libmpitest_la_SOURCES = test/mpi/mpi_test.hpp test/mpi/mpi_test.cpp
 test_mpi_libmpitest_la_CPPFLAGS = $(AM_CPPFLAGS) -DOMPI_SKIP_MPICXX $(OMPI_CPPFLAGS)
 
-mpi_programs = test/mpi/apart test/mpi/big test/mpi/collectives test/mpi/communicators test/mpi/faults test/mpi/finalize test/mpi/iallreduce test/mpi/point_to_point test/mpi/pvars \
+mpi_programs = test/mpi/apart test/mpi/big test/mpi/collectives test/mpi/communicators test/mpi/faults test/mpi/finalize test/mpi/iallreduce test/mpi/paths test/mpi/point_to_point test/mpi/pvars \
 	test/mpi/spawn test/mpi/threads test/mpi/types
 check_PROGRAMS += $(mpi_programs)
 test_mpi_apart_SOURCES = test/mpi/apart.cpp
@@ -28,6 +28,9 @@ test_mpi_finalize_LDADD = $(test_mpi_big_LDADD)
 test_mpi_iallreduce_SOURCES = test/mpi/iallreduce.cpp
 test_mpi_iallreduce_CPPFLAGS = $(test_mpi_libmpitest_la_CPPFLAGS)
 test_mpi_iallreduce_LDADD = $(test_mpi_big_LDADD)
+test_mpi_paths_SOURCES = test/mpi/paths.cpp
+test_mpi_paths_CPPFLAGS = $(test_mpi_libmpitest_la_CPPFLAGS)
+test_mpi_paths_LDADD = $(test_mpi_big_LDADD)
 test_mpi_point_to_point_SOURCES = test/mpi/point_to_point.cpp
 test_mpi_point_to_point_CPPFLAGS = $(test_mpi_libmpitest_la_CPPFLAGS)
 test_mpi_point_to_point_LDADD = $(test_mpi_big_LDADD)
@@ -45,7 +48,7 @@ test_mpi_types_CPPFLAGS = $(test_mpi_libmpitest_la_CPPFLAGS)
 test_mpi_types_LDADD = $(test_mpi_big_LDADD)
 endif
 
-mpi_scripts = test/mpi/big-test test/mpi/embedded-test test/mpi/faults-test test/mpi/finalize-test test/mpi/manager-test test/mpi/messages-test test/mpi/offload-test test/mpi/pml-ucx-test \
+mpi_scripts = test/mpi/big-test test/mpi/embedded-test test/mpi/faults-test test/mpi/finalize-test test/mpi/manager-test test/mpi/messages-test test/mpi/offload-test test/mpi/paths-test test/mpi/pml-ucx-test \
 	test/mpi/settings-test test/mpi/software-test
 if HAVE_COMPONENT
 TESTS += $(mpi_scripts)

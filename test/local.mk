@@ -13,5 +13,6 @@ include test/manager/local.mk
 include test/scenario/local.mk
 include test/core/local.mk
 include test/mpi/local.mk
+include test/netlab/local.mk
 include test/fuzz/local.mk
 include test/perf/local.mk

@@ -81,7 +81,7 @@ PlanBits CostModel::next(const PathPlan& current) {
 bool CostModel::is_clear(unsigned size_class, unsigned rounds) const noexcept {
   const SizeClass& measured = classes_[size_class];
   const bool is_large = size_class >= kLargeClass;
-  if (rounds <= 1) return measured.margin() >= (is_large ? 3.0 : 8.0);
+  if (rounds <= 1) return measured.margin() >= (is_large ? 1.5 : 8.0);
   if (rounds == 2) return is_large || measured.margin() >= 2.0;
   return rounds >= 4 || measured.margin() >= 1.3;
 }
@@ -131,31 +131,42 @@ void CostModel::choose(Cell cell, bool by_switch) {
   bits_.set(&PlanBits::on_trial, cell, false);
 }
 
-const CostModel::SizeClass* CostModel::neighbour(unsigned size_class, int step) const noexcept {
+std::optional<unsigned> CostModel::neighbour(unsigned size_class, int step) const noexcept {
   int at = static_cast<int>(size_class);
   for (unsigned distance = 1; distance <= kNeighbourDistance; ++distance) {
     at += step;
-    if (at < 0 || at >= static_cast<int>(kSizeClasses)) return nullptr;
-    const SizeClass& found = classes_[static_cast<unsigned>(at)];
-    if (found.is_known()) return &found;
+    if (at < 0 || at >= static_cast<int>(kSizeClasses)) return std::nullopt;
+    if (classes_[static_cast<unsigned>(at)].is_known()) return static_cast<unsigned>(at);
   }
-  return nullptr;
+  return std::nullopt;
 }
 
-// A class that nobody has used yet, between two for which the same path is faster by far, needs no trial.
+// A class between two for which the same path is faster by far. Large vectors take as long as their bytes do, so that beyond them it goes on as it was below.
+std::optional<bool> CostModel::predicted_by_switch(unsigned size_class) const noexcept {
+  if (classes_[size_class].is_known()) return std::nullopt;
+  const std::optional<unsigned> below = neighbour(size_class, -1);
+  std::optional<unsigned> other = neighbour(size_class, +1);
+  if (!below) return std::nullopt;
+  const bool is_beyond = !other && *below >= kLargeClass;
+  if (is_beyond) other = neighbour(*below, -1);
+  if (!other) return std::nullopt;
+  const SizeClass& first = classes_[*below];
+  const SizeClass& second = classes_[*other];
+  const double needed = is_beyond ? kSafeMarginBeyond : kSafeMargin;
+  if (first.prefers_switch() != second.prefers_switch() || std::min(first.margin(), second.margin()) < needed) return std::nullopt;
+  return first.prefers_switch();
+}
+
+// What nobody has used yet needs no trial where its times can be told.
 void CostModel::predict(const PathPlan& current) {
-  std::array<int, kSizeClasses> predicted{};
   for (unsigned size_class = 0; size_class < kSizeClasses; ++size_class) {
-    if (classes_[size_class].is_known()) continue;
-    const SizeClass* below = neighbour(size_class, -1);
-    const SizeClass* above = neighbour(size_class, +1);
-    if (below == nullptr || above == nullptr || below->prefers_switch() != above->prefers_switch()) continue;
-    if (std::min(below->margin(), above->margin()) >= kSafeMargin) predicted[size_class] = below->prefers_switch() ? 1 : -1;
-  }
-  for (unsigned index = 0; index < kCells; ++index) {
-    const Cell cell = cell_at(index / kSizeClasses, index % kSizeClasses);
-    const bool is_open = !choices_[index].is_made && bits_.is_set(&PlanBits::on_trial, cell) && current.is_on_trial(cell) && current.is_unused(cell);
-    if (predicted[cell.size_class] != 0 && is_open) choose(cell, predicted[cell.size_class] > 0);
+    const std::optional<bool> by_switch = predicted_by_switch(size_class);
+    if (!by_switch) continue;
+    for (unsigned family = 0; family < kFamilies; ++family) {
+      const Cell cell = cell_at(family, size_class);
+      const bool is_open = !choices_[cell.index()].is_made && bits_.is_set(&PlanBits::on_trial, cell) && current.is_on_trial(cell) && current.is_unused(cell);
+      if (is_open) choose(cell, *by_switch);
+    }
   }
 }
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,7 @@ class CostModel {
   static constexpr unsigned kMostRounds = 8;        // of one trial, whatever was measured
   static constexpr double kHysteresis = 1.1;        // a choice is changed for no less
   static constexpr double kSafeMargin = 1.5;        // of both neighbours, for a prediction
+  static constexpr double kSafeMarginBeyond = 1.25; // of the two largest that were measured, for larger ones
   static constexpr unsigned kNeighbourDistance = 4; // classes
   static constexpr std::uint64_t kFirstRetry = 512; // operations; twice as many after each that confirms the choice
   static constexpr std::uint64_t kLastRetry = 16384;
@@ -78,7 +80,8 @@ class CostModel {
   void conclude(unsigned size_class);
   void choose(Cell, bool by_switch);
   void predict(const PathPlan&);
-  [[nodiscard]] const SizeClass* neighbour(unsigned size_class, int step) const noexcept;
+  [[nodiscard]] std::optional<bool> predicted_by_switch(unsigned size_class) const noexcept;
+  [[nodiscard]] std::optional<unsigned> neighbour(unsigned size_class, int step) const noexcept;  // the nearest class that was measured
   void begin_trial(Cell) noexcept;
 
   std::array<SizeClass, kSizeClasses> classes_;

@@ -154,6 +154,23 @@ TEST(CostModel, AClassBetweenTwoClearOnesIsPredicted) {
   EXPECT_TRUE(leading.plan.is_on_trial(beyond));
 }
 
+TEST(CostModel, LargeClassesGoOnAsThoseBelowThem) {
+  Leading leading(1000, 1300);
+  const auto run = [&](std::uint8_t size_class) {
+    for (int i = 0; i < 17; ++i) leading.operate({.family = Family::kFloatSum, .size_class = size_class});
+  };
+  run(16);
+  run(18);
+  EXPECT_TRUE(leading.plan.is_on_trial({.family = Family::kFloatSum, .size_class = 20}));
+  run(20);
+  for (const Family family : {Family::kExact, Family::kFloatSum}) {
+    for (std::uint8_t size_class = 21; size_class <= 24; ++size_class) {
+      EXPECT_FALSE(leading.plan.is_on_trial({.family = family, .size_class = size_class}));
+      EXPECT_EQ(leading.plan.path_of({.family = family, .size_class = size_class}), Path::kSwitch);
+    }
+  }
+}
+
 TEST(CostModel, OperationsThatWereNotMeasuredEndATrialAllTheSame) {
   CostModel costs;
   PathPlan plan;

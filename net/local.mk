@@ -4,6 +4,7 @@ net_libinanet_la_SOURCES = \
 	net/bpf.hpp net/bpf.cpp \
 	net/descriptor.hpp \
 	net/error.hpp \
+	net/link_watch.hpp net/link_watch.cpp \
 	net/links.hpp net/links.cpp \
 	net/local_address.hpp net/local_address.cpp \
 	net/netdev.hpp net/netdev.cpp \

@@ -43,6 +43,13 @@ Outcome Aggregator::dispatch(const Arrival& arrival, Emitter& emitter) noexcept 
   return forwarded();
 }
 
+bool Aggregator::relies_on(const wire::Packet& packet, Endpoint source) const noexcept {
+  if (packet.bth.opcode == wire::Opcode::kAcknowledge) return acknowledged_.contains(AckKey{source, packet.bth.dest_qpn});
+  if (packet.bth.opcode != wire::Opcode::kWriteOnly) return false;
+  const auto header = wire::decode_header(packet.payload);
+  return header && ((last_found_ != nullptr && last_found_->spec().group == header->group) || groups_.contains(header->group));
+}
+
 Group* Aggregator::find(std::uint32_t group) noexcept {
   if (last_found_ != nullptr && last_found_->spec().group == group) return last_found_;
   const auto found = groups_.find(group);

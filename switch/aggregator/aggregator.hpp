@@ -30,6 +30,12 @@ class Aggregator final : public SwitchControl {
   // One packet. What it makes goes to the emitter during the call; what becomes of the packet itself is the answer.
   [[nodiscard]] Outcome receive(const Arrival&, Emitter&) noexcept;
 
+  // Whether the ICRC of this packet from there matters here. All else is forwarded, whatever it says.
+  [[nodiscard]] bool relies_on(const wire::Packet&, Endpoint source) const noexcept;
+  [[nodiscard]] bool knows(std::uint32_t group) const noexcept { return groups_.contains(group); }
+  // The largest chunk payload of groups that are prepared from now on.
+  void set_payload(std::size_t payload) noexcept { settings_.payload = payload; }
+
   [[nodiscard]] const DropCounters& drops() const noexcept { return drops_; }
   [[nodiscard]] GroupCounters totals() const;  // of all groups, removed ones included
   [[nodiscard]] std::uint32_t slots_free() const noexcept { return settings_.slots - slots_held_; }

@@ -49,6 +49,8 @@ GroupTable::GroupTable(aggregator::SwitchControl& control, const ManagerSettings
       capabilities_(bounded(control.capabilities())),
       slots_free_(capabilities_.slots) {}
 
+void GroupTable::on_capabilities() { capabilities_ = bounded(switch_.capabilities()); }
+
 std::optional<Refusal> GroupTable::why_not(ConnectionId connection, const OpenRequest& request) const {
   if (is_draining_) return Refusal{kDraining, "the switch is being drained: it opens no group"};
   if (request.members < wire::kMinMembers || request.members > capabilities_.members)

@@ -102,6 +102,7 @@ class GroupTable {
   void on_bind(std::uint32_t group);
   void on_time(TimePoint now);
   [[nodiscard]] std::optional<TimePoint> next_deadline() const;
+  void on_capabilities();
   // From now on no group is opened.
   void drain() noexcept { is_draining_ = true; }
 

@@ -40,6 +40,8 @@ class Manager {
   void on_time(TimePoint now);
   // The switch has seen a bind of this group. To be called when no packet is being handled: it may activate the group.
   void on_bind(std::uint32_t group);
+  // The switch can do something else now, as far as groups are concerned that are opened from now on.
+  void on_capabilities() { groups_.on_capabilities(); }
   // From now on no group is opened; what runs goes on. For a switch that is about to end.
   void drain() noexcept { groups_.drain(); }
 

@@ -32,10 +32,14 @@ bool is_wildcard(const wire::UdpAddress& address) {
   return std::all_of(address.ip.begin(), address.ip.end(), [](std::uint8_t byte) { return byte == 0; });
 }
 
-wire::UdpAddress resolve(const std::string& text) {
+wire::UdpAddress resolve_any(const std::string& text) {
   const net::Resolution resolution = net::resolve(text);
   if (resolution.addresses.empty()) throw SetupError(resolution.error);
-  const wire::UdpAddress address = resolution.addresses.front();
+  return resolution.addresses.front();
+}
+
+wire::UdpAddress resolve(const std::string& text) {
+  const wire::UdpAddress address = resolve_any(text);
   if (is_wildcard(address)) {
     throw SetupError(text + " stands for every address, but packets are sealed with the address that they are sent from: name one address of this host");
   }
@@ -92,6 +96,15 @@ void listen_on(const net::Descriptor& fd, const std::string& text) {
   if (::listen(fd.get(), kBacklog) != 0) fail("cannot listen on " + text, errno);
 }
 
+// 0, or the error of bind.
+int open_manager(Listening& listening, const wire::UdpAddress& address) {
+  listening.manager = stream_socket(address.is_ipv6 ? AF_INET6 : AF_INET);
+  const int one = 1;
+  (void)::setsockopt(listening.manager.get(), SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+  if (address.is_ipv6) (void)::setsockopt(listening.manager.get(), IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof one);
+  return bind_to(listening.manager.get(), address);
+}
+
 Listening open_address(const wire::UdpAddress& asked) {
   for (int tries = 0;; ++tries) {
     Listening listening;
@@ -99,11 +112,7 @@ Listening open_address(const wire::UdpAddress& asked) {
     if (const int error = bind_to(listening.data.get(), asked); error != 0) fail("cannot bind udp " + asked.text(), error);
     listening.data_address = local_address(listening.data.get());
     listening.manager_text = listening.data_address.text();
-    listening.manager = stream_socket(asked.is_ipv6 ? AF_INET6 : AF_INET);
-    const int one = 1;
-    (void)::setsockopt(listening.manager.get(), SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-    if (asked.is_ipv6) (void)::setsockopt(listening.manager.get(), IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof one);
-    const int error = bind_to(listening.manager.get(), listening.data_address);
+    const int error = open_manager(listening, listening.data_address);
     if (error == EADDRINUSE && asked.port == 0 && tries < kPortTries) continue;
     if (error != 0) fail("cannot bind tcp " + listening.manager_text, error);
     listen_on(listening.manager, "tcp " + listening.manager_text);
@@ -125,7 +134,7 @@ void remove_if_stale(const sockaddr_un& address) {
   if (::unlink(address.sun_path) != 0) fail("cannot replace the stale socket " + std::string(address.sun_path), errno);
 }
 
-Listening open_path(const std::string& path, const std::string& data) {
+void open_manager(Listening& listening, const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.empty() || path.size() >= sizeof address.sun_path) {
@@ -133,11 +142,6 @@ Listening open_path(const std::string& path, const std::string& data) {
                      std::to_string(path.size()));
   }
   std::memcpy(address.sun_path, path.data(), path.size());
-  Listening listening;
-  const wire::UdpAddress asked = resolve(data);
-  listening.data = data_socket(asked);
-  if (const int error = bind_to(listening.data.get(), asked); error != 0) fail("cannot bind udp " + asked.text(), error);
-  listening.data_address = local_address(listening.data.get());
   remove_if_stale(address);
   listening.manager = stream_socket(AF_UNIX);
   if (::bind(listening.manager.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
@@ -146,6 +150,15 @@ Listening open_path(const std::string& path, const std::string& data) {
   listening.unix_path = path;
   listening.manager_text = kUnixPrefix + path;
   listen_on(listening.manager, listening.manager_text);
+}
+
+Listening open_path(const std::string& path, const std::string& data) {
+  Listening listening;
+  const wire::UdpAddress asked = resolve(data);
+  listening.data = data_socket(asked);
+  if (const int error = bind_to(listening.data.get(), asked); error != 0) fail("cannot bind udp " + asked.text(), error);
+  listening.data_address = local_address(listening.data.get());
+  open_manager(listening, path);
   return listening;
 }
 
@@ -154,6 +167,19 @@ Listening open_path(const std::string& path, const std::string& data) {
 Listening open_listening(const std::string& listen, const std::string& data) {
   if (listen.starts_with(kUnixPrefix)) return open_path(listen.substr(sizeof kUnixPrefix - 1), data);
   return open_address(resolve(listen));
+}
+
+Listening open_manager_listening(const std::string& listen) {
+  Listening listening;
+  if (listen.starts_with(kUnixPrefix)) {
+    open_manager(listening, listen.substr(sizeof kUnixPrefix - 1));
+    return listening;
+  }
+  const wire::UdpAddress asked = resolve_any(listen);
+  if (const int error = open_manager(listening, asked); error != 0) fail("cannot bind tcp " + asked.text(), error);
+  listening.manager_text = local_address(listening.manager.get()).text();
+  listen_on(listening.manager, "tcp " + listening.manager_text);
+  return listening;
 }
 
 }  // namespace ina::softswitch

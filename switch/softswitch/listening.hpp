@@ -26,5 +26,7 @@ struct Listening {
 
 // listen: HOST:PORT (port 0: one that is free for both), or unix:PATH. data: HOST:PORT of the data port if listen is a path.
 [[nodiscard]] Listening open_listening(const std::string& listen, const std::string& data);
+// The same without a data port; HOST may stand for every address.
+[[nodiscard]] Listening open_manager_listening(const std::string& listen);
 
 }  // namespace ina::softswitch

@@ -36,7 +36,7 @@ int main(int argc, char** argv) {
       std::fprintf(stderr, "ina-softswitch: cannot write to standard output\n");
       return 1;
     }
-    spdlog::info("data port {}, {} slots", program.data_address(), settings->slots);
+    spdlog::info("{}, {} slots", program.data_description(), settings->slots);
     program.run();
     return 0;
   } catch (const std::exception& error) {

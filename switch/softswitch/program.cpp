@@ -10,7 +10,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
 #include <system_error>
+
+#include "switch/softswitch/relay_path.hpp"
+#include "switch/softswitch/wire_path.hpp"
 
 namespace ina::softswitch {
 
@@ -55,47 +59,48 @@ net::Descriptor open_signals() {
   return fd;
 }
 
-FaultSettings with_seed(FaultSettings settings, std::uint64_t offset) {
-  settings.seed = settings.seed * 2 + offset;
-  return settings;
+Listening open_sockets(const Settings& settings) {
+  return settings.ports.empty() ? open_listening(settings.listen, settings.data) : open_manager_listening(settings.listen);
 }
 
 }  // namespace
 
 Program::Program(const Settings& settings)
     : settings_(settings),
-      listening_(open_listening(settings.listen, settings.data)),
+      listening_(open_sockets(settings)),
       epoll_(::epoll_create1(EPOLL_CLOEXEC)),
       signals_(open_signals()),
-      port_(std::move(listening_.data)),
       aggregator_({.slots = settings.slots}) {
   if (!epoll_) fail("cannot open an epoll instance");
-  Outbox* outbox = &port_;
-  if (settings.faults.any()) {
-    inward_faults_ = std::make_unique<FaultInjector>(with_seed(settings.faults, 0));
-    faulty_outbox_ = std::make_unique<FaultyOutbox>(port_, with_seed(settings.faults, 1));
-    outbox = faulty_outbox_.get();
-  }
   std::uint64_t instance = 0;
   manager::fill_random(std::as_writable_bytes(std::span(&instance, 1)));
-  relay_ = std::make_unique<Relay>(aggregator_, *outbox,
-                                   Relay::Settings{.own = listening_.data_address,
-                                                   .instance = instance,
-                                                   .first_block = static_cast<std::uint16_t>(instance >> 48)},
-                                   [this](std::uint32_t group) { newly_bound_.push_back(group); });
+  data_ = open_data_path(instance);
+  const bool has_relay = settings.ports.empty();
   manager_ = std::make_unique<manager::Manager>(
       aggregator_, manager::ManagerSettings{
                        .instance = fmt::format("{:016x}", instance),
                        .program = "ina-softswitch " PACKAGE_VERSION,
-                       .relay = listening_.data_address.text(),
+                       .relay = has_relay ? std::optional(listening_.data_address.text()) : std::nullopt,
                        .log = [](manager::LogLevel level, std::string_view text) { spdlog::log(to_spdlog(level), "{}", text); },
                        .switch_counters = [this] { return counters(); },
                    });
   manager_->add_listener(listening_.manager.release());
-  watch(port_.fd());
+  watch(data_->descriptor());
   watch(manager_->fd());
   watch(signals_.get());
   if (settings.is_embedded) watch(STDIN_FILENO);
+}
+
+std::unique_ptr<DataPath> Program::open_data_path(std::uint64_t instance) {
+  const auto on_bind = [this](std::uint32_t group) { newly_bound_.push_back(group); };
+  if (settings_.ports.empty()) {
+    const Relay::Settings relay{.own = listening_.data_address, .instance = instance, .first_block = static_cast<std::uint16_t>(instance >> 48)};
+    return std::make_unique<RelayPath>(aggregator_, std::move(listening_.data), relay, settings_.faults, on_bind);
+  }
+  const WireSettings wire{.ports = settings_.ports, .faults = settings_.faults, .seed = instance};
+  return std::make_unique<WirePath>(aggregator_, wire, on_bind, [this] {
+    if (manager_) manager_->on_capabilities();
+  });
 }
 
 Program::~Program() {
@@ -117,9 +122,7 @@ void Program::run() {
   while (!is_ending_) {
     for (int i = 0; i < kBatchesPerRound; ++i) {
       const Time now = std::chrono::steady_clock::now();
-      const std::uint64_t before = port_.counters().datagrams_in;
-      serve_data(now);
-      if (port_.counters().datagrams_in != before) {
+      if (serve_data(now)) {
         data_seen_ = now;
       } else if (now - data_seen_ > kPolling) {
         break;
@@ -127,27 +130,20 @@ void Program::run() {
         ::sched_yield();
       }
     }
+    data_->serve_events();
     wait_and_serve();
   }
   log_counters();
 }
 
-void Program::serve_data(Time now) {
-  port_.receive([&](const wire::UdpAddress& from, std::span<std::byte> bytes) {
-    if (!inward_faults_) {
-      relay_->receive(from, bytes, now);
-      return;
-    }
-    // The copy lives no longer than the call, but the faulty outbox takes a copy of its own.
-    inward_faults_->pass(from, bytes, [&](const wire::UdpAddress& peer, std::span<std::byte> copy) { relay_->receive(peer, copy, now); });
-  });
-  port_.flush();
-  if (faulty_outbox_) faulty_outbox_->flush();
-  if (newly_bound_.empty()) return;
+bool Program::serve_data(Time now) {
+  const bool has_served = data_->serve(now);
+  if (newly_bound_.empty()) return has_served;
   std::sort(newly_bound_.begin(), newly_bound_.end());
   newly_bound_.erase(std::unique(newly_bound_.begin(), newly_bound_.end()), newly_bound_.end());
   for (const std::uint32_t group : newly_bound_) manager_->on_bind(group);
   newly_bound_.clear();
+  return has_served;
 }
 
 int Program::timeout_ms(Time now) const {
@@ -205,34 +201,22 @@ void Program::on_stdin() {
 }
 
 manager::NamedCounters Program::counters() const {
-  const PortCounters& port = port_.counters();
-  const RelayCounters& relay = relay_->counters();
   const aggregator::GroupCounters groups = aggregator_.totals();
-  manager::NamedCounters all = {
-      {"datagrams_in", port.datagrams_in}, {"datagrams_out", port.datagrams_out}, {"bytes_in", port.bytes_in}, {"bytes_out", port.bytes_out},
-      {"receive_calls", port.receive_calls}, {"receive_calls_empty", port.receive_calls_empty}, {"send_calls", port.send_calls},
-      {"waits", waits_}, {"not_sent", port.not_sent}, {"truncated", port.truncated},
-      {"interfaces", relay_->interfaces()}, {"registered", relay.registered}, {"registrations_refused", relay.refused},
-      {"forwarded", relay.forwarded}, {"absorbed", relay.absorbed}, {"made", relay.made},
-      {"dropped_undecodable", relay.undecodable}, {"dropped_bad_icrc", relay.bad_icrc}, {"dropped_not_registered", relay.not_registered},
-      {"dropped_no_such_qpn", relay.no_such_qpn}, {"dropped_bad_message", relay.bad_message}, {"dropped_receiver_gone", relay.receiver_gone},
+  manager::NamedCounters all;
+  data_->add_counters(all);
+  all.insert(all.end(), {
+      {"waits", waits_},
       {"contributions", groups.contributions}, {"results", groups.results}, {"bytes_combined", groups.bytes_combined},
       {"duplicates_answered", groups.duplicates_answered}, {"duplicates_dropped", groups.duplicates_dropped},
       {"duplicates_passed", groups.duplicates_passed}, {"gaps", groups.gaps}, {"naks_made", groups.naks_made},
       {"naks_answered", groups.naks_answered},
-  };
+  });
   for (std::size_t i = 1; i < aggregator_.drops().size(); ++i) {
     std::string name = std::string("dropped_") + aggregator::name(static_cast<aggregator::Drop>(i));
     std::replace(name.begin(), name.end(), '-', '_');
     if (name == "dropped_bad_icrc") name = "dropped_bad_icrc_in_group";
     all.emplace_back(std::move(name), aggregator_.drops()[i]);
   }
-  const auto add_faults = [&](const std::string& side, const FaultCounters& faults) {
-    all.insert(all.end(), {{"faults_lost_" + side, faults.lost}, {"faults_duplicated_" + side, faults.duplicated},
-                           {"faults_reordered_" + side, faults.reordered}, {"faults_corrupted_" + side, faults.corrupted}});
-  };
-  if (inward_faults_) add_faults("in", inward_faults_->counters());
-  if (faulty_outbox_) add_faults("out", faulty_outbox_->counters());
   return all;
 }
 

@@ -1,4 +1,4 @@
-// program.hpp: ina-softswitch as a whole: sockets, relay, aggregator and manager in one loop of one thread.
+// program.hpp: ina-softswitch as a whole: data path, aggregator and manager in one loop of one thread.
 // Used by main().
 // Does not parse the command line; knows no rule of the protocol.
 #pragma once
@@ -10,10 +10,8 @@
 
 #include "switch/aggregator/aggregator.hpp"
 #include "switch/manager/manager.hpp"
-#include "switch/softswitch/datagram_port.hpp"
-#include "switch/softswitch/faulty_outbox.hpp"
+#include "switch/softswitch/data_path.hpp"
 #include "switch/softswitch/listening.hpp"
-#include "switch/softswitch/relay.hpp"
 #include "switch/softswitch/settings.hpp"
 
 namespace ina::softswitch {
@@ -26,13 +24,16 @@ class Program {
   Program(const Program&) = delete;
 
   [[nodiscard]] std::string address() const { return listening_.manager_text; }
-  [[nodiscard]] std::string data_address() const { return listening_.data_address.text(); }
+  [[nodiscard]] std::string data_description() const { return data_->description(); }
   // Serves until a signal, or the end of standard input if embedded.
   void run();
 
  private:
+  using Time = DataPath::Time;
+
   void watch(int fd);
-  void serve_data(Time now);
+  [[nodiscard]] std::unique_ptr<DataPath> open_data_path(std::uint64_t instance);
+  [[nodiscard]] bool serve_data(Time now);
   void wait_and_serve();
   [[nodiscard]] int timeout_ms(Time now) const;
   void on_signal();
@@ -44,11 +45,8 @@ class Program {
   Listening listening_;
   net::Descriptor epoll_;
   net::Descriptor signals_;
-  DatagramPort port_;
-  std::unique_ptr<FaultInjector> inward_faults_;
-  std::unique_ptr<FaultyOutbox> faulty_outbox_;
   aggregator::Aggregator aggregator_;
-  std::unique_ptr<Relay> relay_;
+  std::unique_ptr<DataPath> data_;
   std::unique_ptr<manager::Manager> manager_;
   std::vector<std::uint32_t> newly_bound_;  // groups, told to the manager between batches
   Time data_seen_{};

@@ -3,6 +3,7 @@
 #include "switch/softswitch/settings.hpp"
 
 #include <CLI/CLI.hpp>
+#include <set>
 
 namespace ina::softswitch {
 
@@ -10,6 +11,7 @@ namespace {
 
 constexpr std::uint32_t kMinSlots = 4;  // the smallest group
 constexpr std::uint32_t kMaxSlots = 1 << 20;
+constexpr std::size_t kMaxPorts = 256;
 constexpr std::uint32_t kMaxStatsSeconds = 86400;
 
 void add_faults(CLI::App& app, FaultSettings& faults) {
@@ -23,6 +25,13 @@ void add_faults(CLI::App& app, FaultSettings& faults) {
   app.add_option("--seed", faults.seed, "The same seed and the same packets give the same faults")->type_name("N")->group("Fault injection");
 }
 
+void check_ports(const std::vector<std::string>& ports) {
+  if (ports.size() == 1) throw CLI::ValidationError("--port", "a switch in the wire needs two ports at least, as in --port eth1 --port eth2");
+  if (ports.size() > kMaxPorts) throw CLI::ValidationError("--port", "a switch has " + std::to_string(kMaxPorts) + " ports at most");
+  const std::set<std::string> names(ports.begin(), ports.end());
+  if (names.size() != ports.size()) throw CLI::ValidationError("--port", "an interface is named twice");
+}
+
 }  // namespace
 
 std::optional<Settings> parse_settings(int argc, char** argv, int& exit_code) {
@@ -33,7 +42,11 @@ std::optional<Settings> parse_settings(int argc, char** argv, int& exit_code) {
   app.add_option("--listen", settings.listen, "HOST:PORT for the manager (TCP) and data (UDP), or unix:PATH for the manager alone")
       ->type_name("ADDRESS")
       ->capture_default_str();
-  app.add_option("--data", settings.data, "HOST:PORT for data if --listen is a path")->type_name("ADDRESS")->capture_default_str();
+  auto* data = app.add_option("--data", settings.data, "HOST:PORT for data if --listen is a path")->type_name("ADDRESS")->capture_default_str();
+  auto* ports = app.add_option("--port", settings.ports, "A network interface to be a port of: with two or more the program is a switch in the wire between them, and no relay")
+                          ->type_name("IF")
+                          ->allow_extra_args(false);
+  data->excludes(ports);
   app.add_option("--slots", settings.slots, "Slots of all groups together; a group of window W takes 2 W")
       ->check(CLI::Range(kMinSlots, kMaxSlots))
       ->type_name("N")
@@ -48,6 +61,7 @@ std::optional<Settings> parse_settings(int argc, char** argv, int& exit_code) {
   app.add_flag("--embedded", settings.is_embedded, "End when standard input ends, and leave the terminal's signals to the job that started this program");
   try {
     app.parse(argc, argv);
+    check_ports(settings.ports);
   } catch (const CLI::ParseError& error) {
     exit_code = app.exit(error) == 0 ? 0 : 2;
     return std::nullopt;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "switch/softswitch/fault_injector.hpp"
 
@@ -14,6 +15,7 @@ namespace ina::softswitch {
 struct Settings {
   std::string listen = "127.0.0.1:5050";
   std::string data = "127.0.0.1:0";
+  std::vector<std::string> ports;  // interfaces to be in the wire between; none: the relay is served
   std::uint32_t slots = 8192;
   FaultSettings faults;
   std::string log_level = "info";

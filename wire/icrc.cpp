@@ -133,10 +133,21 @@ std::uint32_t IcrcFlow::compute(std::span<const std::span<const std::byte>> piec
 
 std::uint32_t IcrcFlow::compute(std::span<const std::byte> bth_to_pad) const noexcept { return compute(std::span(&bth_to_pad, 1)); }
 
-bool IcrcFlow::is_valid(std::span<const std::byte> udp_payload) const noexcept {
-  if (udp_payload.size() < kBthBytes + kIcrcBytes) return false;
+std::uint32_t IcrcFlow::difference(std::span<const std::byte> udp_payload) const noexcept {
   const std::size_t covered = udp_payload.size() - kIcrcBytes;
-  return byte_swapped(load_be<std::uint32_t>(&udp_payload[covered])) == compute(udp_payload.first(covered));
+  return byte_swapped(load_be<std::uint32_t>(&udp_payload[covered])) ^ compute(udp_payload.first(covered));
+}
+
+bool IcrcFlow::is_valid(std::span<const std::byte> udp_payload) const noexcept {
+  return udp_payload.size() >= kBthBytes + kIcrcBytes && difference(udp_payload) == 0;
+}
+
+bool IcrcFlow::is_valid(std::span<const std::byte> udp_payload, std::optional<std::uint16_t> identification, IdentificationEffects& effects) const noexcept {
+  if (is_ipv6_) return is_valid(udp_payload);
+  if (udp_payload.size() < kBthBytes + kIcrcBytes) return false;
+  const std::uint32_t found = difference(udp_payload);
+  if (identification) return found == effects.of(*identification, udp_payload.size());
+  return effects.explain(found, udp_payload.size());
 }
 
 void IcrcFlow::seal(std::span<std::byte> udp_payload) const noexcept {

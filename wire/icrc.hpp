@@ -6,14 +6,16 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "wire/address.hpp"
+#include "wire/identification.hpp"
 
 namespace ina::wire {
 
 // The invariant part of one direction between two UDP addresses: seed once, then cheap for every packet.
-// IPv4 packets are taken to have identification 0, DF set and no options; IPv6 packets no extension headers.
+// IPv4 packets are taken to have identification 0 unless one is told, DF set and no options; IPv6 packets no extension headers.
 class IcrcFlow {
  public:
   IcrcFlow(const UdpAddress& source, const UdpAddress& destination) noexcept;
@@ -23,10 +25,15 @@ class IcrcFlow {
   [[nodiscard]] std::uint32_t compute(std::span<const std::byte> bth_to_pad) const noexcept;
   // bytes: BTH .. ICRC inclusive (a UDP payload), at least 16 bytes.
   [[nodiscard]] bool is_valid(std::span<const std::byte> udp_payload) const noexcept;
+  // The same for a packet with this IPv4 identification; nullopt: a socket has it and does not tell, and any below kMaxSegments will do.
+  [[nodiscard]] bool is_valid(std::span<const std::byte> udp_payload, std::optional<std::uint16_t> identification, IdentificationEffects&) const noexcept;
   // Computes and stores the ICRC in the last 4 bytes.
   void seal(std::span<std::byte> udp_payload) const noexcept;
 
  private:
+  // What the stored ICRC differs by from the right one; the payload has at least 16 bytes.
+  [[nodiscard]] std::uint32_t difference(std::span<const std::byte> udp_payload) const noexcept;
+
   std::array<std::byte, 56> masked_;  // 8 bytes of ones (LRH), IP, UDP with everything variant masked and the lengths left open
   std::size_t masked_bytes_;
   bool is_ipv6_;

@@ -5,6 +5,7 @@ wire_libinawire_la_SOURCES = \
 	wire/elements.hpp wire/elements.cpp \
 	wire/roce.hpp wire/roce.cpp \
 	wire/icrc.hpp wire/icrc.cpp \
+	wire/identification.hpp wire/identification.cpp \
 	wire/address.hpp wire/address.cpp \
 	wire/frame.hpp wire/frame.cpp \
 	wire/relay_message.hpp wire/relay_message.cpp \

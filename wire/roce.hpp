@@ -13,6 +13,7 @@ namespace ina::wire {
 
 inline constexpr std::uint16_t kRocePort = 4791;
 inline constexpr std::size_t kBthBytes = 12;
+inline constexpr std::size_t kBthTopByteOfQpn = 5;  // where in the BTH the most significant byte of the destination QP is
 inline constexpr std::size_t kRethBytes = 16;
 inline constexpr std::size_t kAethBytes = 4;
 inline constexpr std::size_t kDethBytes = 8;

@@ -35,7 +35,7 @@ void Relay::receive(const wire::UdpAddress& from, std::span<std::byte> bytes, Ti
     ++counters_.not_registered;
     return;
   }
-  if (!interfaces_.find(*source)->inward.is_valid(bytes)) {
+  if (!interfaces_.find(*source)->inward.is_valid(bytes, std::nullopt, identifications_)) {
     ++counters_.bad_icrc;
     return;
   }
@@ -52,7 +52,7 @@ void Relay::receive(const wire::UdpAddress& from, std::span<std::byte> bytes, Ti
 
 void Relay::receive_message(const wire::UdpAddress& from, const wire::Packet& packet, std::span<const std::byte> bytes,
                             Time now) noexcept {
-  if (!wire::IcrcFlow(from, own_).is_valid(bytes)) {
+  if (!wire::IcrcFlow(from, own_).is_valid(bytes, std::nullopt, identifications_)) {
     ++counters_.bad_icrc;
     return;
   }

@@ -10,6 +10,7 @@
 #include "switch/aggregator/aggregator.hpp"
 #include "switch/softswitch/interfaces.hpp"
 #include "switch/softswitch/outbox.hpp"
+#include "wire/identification.hpp"
 
 namespace ina::softswitch {
 
@@ -54,6 +55,7 @@ class Relay final : private aggregator::Emitter {
   wire::UdpAddress own_;
   OnBind on_bind_;
   Interfaces interfaces_;
+  wire::IdentificationEffects identifications_;  // of what comes in
   RelayCounters counters_;
 };
 

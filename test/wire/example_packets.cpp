@@ -1,6 +1,7 @@
 // example_packets.cpp: a group of two members with the smallest window and mailbox, two chunks before the wrap of seq.
 #include "test/wire/example_packets.hpp"
 
+#include <algorithm>
 #include <initializer_list>
 
 #include "wire/connect_message.hpp"
@@ -81,6 +82,17 @@ ExamplePacket chunk_packet(const char* name, const Hop& hop, Kind kind, std::uin
   return packet(name, hop, write_only(kQpnAtMember1, psn_add(1, seq - kFirstSeq), kind == Kind::kResult, reth), payload);
 }
 
+// The packet as the kernel cuts it out of a datagram, behind `identification` others.
+ExamplePacket as_segment(const char* name, const Hop& hop, std::uint16_t identification, ExamplePacket packet) {
+  const IpHeader ip{.source = *UdpAddress::parse(hop.source), .destination = *UdpAddress::parse(hop.destination), .identification = identification};
+  encode_ip(ip, packet.udp_payload.size(), packet.ip);
+  const auto icrc = std::span(packet.ip).last(kIcrcBytes);
+  store_icrc(icrc.data(), icrc_of_l3_packet(std::span(packet.ip).first(packet.ip.size() - kIcrcBytes)));
+  std::ranges::copy(icrc, packet.udp_payload.end() - kIcrcBytes);
+  packet.name = name;
+  return packet;
+}
+
 ExamplePacket relay_packet(const char* name, const Hop& hop, const RelayMessage& message) {
   const Packet headers{.bth = {.opcode = Opcode::kUdSendOnly, .dest_qpn = kRelayQpn}, .deth = {.queue_key = kRelayQueueKey, .source_qpn = kRelayQpn}};
   return packet(name, hop, headers, encode_relay_message(message));
@@ -104,6 +116,7 @@ std::vector<ExamplePacket> example_packets() {
       packet("acknowledge", kBackwardHop, acknowledge(1, kSyndromeAck), {}),
       packet("sequence error", kBackwardHop, acknowledge(2, kSyndromeNakSequence), {}),
       chunk_packet("data after the wrap", kForwardHop, Kind::kData, 0, {7, 8}),
+      as_segment("data behind five others of one datagram", kForwardHop, 5, chunk_packet("", kForwardHop, Kind::kData, 1, {9, 10})),
       chunk_packet("data over ipv6", kForwardHopIpv6, Kind::kData, kFirstSeq, {1, 0xfffffffe}),
       relay_packet("register", kToRelay, {.kind = RelayKind::kRegister, .nonce = kNonce}),
       relay_packet("registered", kFromRelay, {.kind = RelayKind::kRegistered, .block = 7, .nonce = kNonce, .instance = kInstance}),

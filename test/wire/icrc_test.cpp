@@ -138,6 +138,82 @@ TEST(Icrc, MissesNothingButTheMaskedByteOfTheBth) {
   EXPECT_FALSE(flow.is_valid(std::span(packet).first(15)));
 }
 
+// An IPv4 packet from 10.0.0.1:49152 to 10.0.0.2:4791 with DF and this identification, sealed as what it is.
+Bytes packet_with_identification(std::mt19937& random, std::size_t payload_bytes, std::uint16_t identification) {
+  Bytes packet = test::from_hex("4500000000004000401100000a0000010a000002c00012b700000000");
+  store_be(&packet[2], static_cast<std::uint16_t>(28 + payload_bytes));
+  store_be(&packet[4], identification);
+  store_be(&packet[24], static_cast<std::uint16_t>(8 + payload_bytes));
+  const Bytes payload = random_bytes(random, payload_bytes - kIcrcBytes);
+  packet.insert(packet.end(), payload.begin(), payload.end());
+  const std::uint32_t icrc = icrc_of_l3_packet(packet);
+  packet.resize(packet.size() + kIcrcBytes);
+  store_icrc(&packet[packet.size() - kIcrcBytes], icrc);
+  return packet;
+}
+
+const IcrcFlow& flow_of_those_packets() {
+  static const IcrcFlow flow(*UdpAddress::parse("10.0.0.1:49152"), *UdpAddress::parse("10.0.0.2:4791"));
+  return flow;
+}
+
+TEST(Icrc, IsRightForTheIdentificationThatThePacketHas) {
+  std::mt19937 random(4);
+  IdentificationEffects effects;
+  for (const std::uint16_t identification : std::initializer_list<std::uint16_t>{0, 1, 2, 31, 63, 64, 255, 256, 0x1234, 0xffff}) {
+    for (const std::size_t payload_bytes : {16UL, 20UL, 272UL, 1456UL, 1472UL, 8964UL}) {
+      const Bytes packet = packet_with_identification(random, payload_bytes, identification);
+      const auto payload = std::span(packet).subspan(28);
+      EXPECT_EQ(flow_of_those_packets().is_valid(payload), identification == 0) << identification;
+      EXPECT_TRUE(flow_of_those_packets().is_valid(payload, identification, effects)) << identification << " bytes " << payload_bytes;
+      EXPECT_FALSE(flow_of_those_packets().is_valid(payload, static_cast<std::uint16_t>(identification ^ 1), effects)) << identification;
+      EXPECT_EQ(flow_of_those_packets().is_valid(payload, std::nullopt, effects), identification < kMaxSegments) << identification << " bytes " << payload_bytes;
+    }
+  }
+}
+
+TEST(Icrc, AnUnknownIdentificationHidesNoOtherError) {
+  std::mt19937 random(5);
+  IdentificationEffects effects;
+  for (int round = 0; round < 20; ++round) {
+    Bytes packet = packet_with_identification(random, 100, static_cast<std::uint16_t>(round));
+    const auto payload = std::span(packet).subspan(28);
+    for (std::size_t at = 0; at < payload.size(); ++at) {
+      payload[at] ^= std::byte{4};
+      EXPECT_EQ(flow_of_those_packets().is_valid(payload, std::nullopt, effects), at == 4) << "byte " << at << " round " << round;
+      payload[at] ^= std::byte{4};
+    }
+  }
+  EXPECT_FALSE(flow_of_those_packets().is_valid(Bytes(15), std::nullopt, effects));
+}
+
+TEST(Icrc, Ipv6HasNoIdentificationToBeUnknown) {
+  IdentificationEffects effects;
+  const IcrcFlow flow(*UdpAddress::parse("[fd00::1]:5"), *UdpAddress::parse("[fd00::2]:4791"));
+  Bytes packet(100);
+  flow.seal(packet);
+  EXPECT_TRUE(flow.is_valid(packet, std::nullopt, effects));
+  std::byte* const icrc = &packet[packet.size() - kIcrcBytes];
+  store_be(icrc, load_be<std::uint32_t>(icrc) ^ byte_swapped(effects.of(1, packet.size())));
+  EXPECT_FALSE(flow.is_valid(packet, std::nullopt, effects));
+}
+
+// Every difference that is accepted is one of 63, whatever the length, also where the table of lengths is full.
+TEST(IdentificationEffects, ExplainTheirOwnSumsAndNothingElse) {
+  std::mt19937 random(6);
+  IdentificationEffects effects;
+  for (std::size_t bytes = 16; bytes < 9000; bytes += 4 + random() % 40) {
+    for (std::uint16_t identification = 0; identification < 2 * kMaxSegments; ++identification) {
+      const std::uint32_t effect = effects.of(identification, bytes);
+      ASSERT_EQ(effects.explain(effect, bytes), identification < kMaxSegments) << identification << " bytes " << bytes;
+      const std::uint32_t other = effect ^ (1U << random() % 32);
+      bool is_effect = false;
+      for (std::uint16_t k = 0; k < kMaxSegments; ++k) is_effect = is_effect || effects.of(k, bytes) == other;
+      ASSERT_EQ(effects.explain(other, bytes), is_effect);
+    }
+  }
+}
+
 TEST(Icrc, HoldsForEveryPacketOfTheKernelsRoce) {
   std::size_t packets = 0;
   for (const char* const name : {"rxe-clean.pcap", "rxe-loss.pcap"}) {

@@ -135,6 +135,7 @@ class Engine {
   void send_relay_message(Nanoseconds now) noexcept;
   unsigned receive(Nanoseconds now) noexcept;
   void on_packet(const IncomingPacket&, Nanoseconds now) noexcept;
+  [[nodiscard]] bool is_genuine(const wire::IcrcFlow& flow, const IncomingPacket& packet) noexcept { return flow.is_valid(packet.bytes, packet.identification, identifications_); }
   void on_relay_packet(const IncomingPacket&, const wire::Packet&, Nanoseconds now) noexcept;
   void wake_paced(Nanoseconds now) noexcept;
   void on_congestion_notification(Qp&, const wire::Packet&, Nanoseconds now) noexcept;
@@ -167,6 +168,7 @@ class Engine {
   BufferPool send_buffers_;
   ReceiveResources receive_resources_;
   PacketBatch batch_;
+  wire::IdentificationEffects identifications_;  // of what comes in
   PollPace pace_;
 
   std::vector<std::unique_ptr<Qp>> qps_;   // by the low bits of the QP number

@@ -52,7 +52,7 @@ PostStatus Engine::probe(Qp& qp, void* token) noexcept {
 
 void Engine::on_connect_packet(const IncomingPacket& incoming, const wire::Packet& packet) noexcept {
   if (relay_ && incoming.from != relay_->destination.address) return counters_.foreign_source.add();
-  const bool is_valid = relay_ ? relay_->incoming.is_valid(incoming.bytes) : wire::IcrcFlow(incoming.from, options_.local).is_valid(incoming.bytes);
+  const bool is_valid = is_genuine(relay_ ? relay_->incoming : wire::IcrcFlow(incoming.from, options_.local), incoming);
   if (!is_valid) return counters_.bad_icrc.add();
   if (packet.deth.queue_key != wire::kConnectQueueKey) return counters_.bad_packets.add();  // of another service
   const auto message = wire::decode_connect_message(packet.payload);

@@ -47,7 +47,7 @@ void Engine::on_packet(const IncomingPacket& incoming, Nanoseconds now) noexcept
   Qp* const qp = find(packet->bth.dest_qpn);
   if (qp == nullptr) return counters_.unknown_qpn.add();
   if (incoming.from != qp->peer->destination.address) return counters_.foreign_source.add();
-  if (!qp->peer->incoming.is_valid(incoming.bytes)) return counters_.bad_icrc.add();
+  if (!is_genuine(qp->peer->incoming, incoming)) return counters_.bad_icrc.add();
   qp->last_heard = now;
   if (packet->bth.opcode == wire::Opcode::kCnp) {
     on_congestion_notification(*qp, *packet, now);
@@ -91,7 +91,7 @@ void Engine::on_congestion_notification(Qp& qp, const wire::Packet& packet, Nano
 
 void Engine::on_relay_packet(const IncomingPacket& incoming, const wire::Packet& packet, Nanoseconds now) noexcept {
   if (incoming.from != relay_->destination.address) return counters_.foreign_source.add();
-  if (!relay_->incoming.is_valid(incoming.bytes)) return counters_.bad_icrc.add();
+  if (!is_genuine(relay_->incoming, incoming)) return counters_.bad_icrc.add();
   if (packet.bth.dest_qpn != wire::kRelayQpn || packet.deth.queue_key != wire::kRelayQueueKey) return counters_.unknown_qpn.add();
   const auto message = wire::decode_relay_message(packet.payload);
   if (!message || !relay_->client.on_message(*message, now)) return counters_.bad_packets.add();

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "wire/address.hpp"
@@ -26,6 +27,8 @@ struct Destination {
   socklen_t length;
 };
 
+// The last 4 bytes of the last piece are the packet's ICRC, right for IPv4 identification 0. Who sends it with another one puts that right in
+// place (wire/identification.hpp).
 struct OutgoingPacket {
   const Destination* to;
   const iovec* pieces;
@@ -41,6 +44,7 @@ struct IncomingPacket {
   wire::UdpAddress from;
   std::span<const std::byte> bytes;
   bool has_congestion_mark = false;  // a queue on the way was long
+  std::optional<std::uint16_t> identification = std::nullopt;  // of IPv4; a socket does not tell it
 };
 
 struct SendResult {

@@ -16,7 +16,6 @@ namespace {
 
 constexpr std::size_t kPlaces = 256;  // as many as a byte tells apart
 constexpr std::size_t kOffsetOfOpcode = 0;
-constexpr std::size_t kOffsetOfTopByte = 5;
 // Joining takes a fraction of a millisecond; whoever holds the lock for longer does not mean well.
 constexpr Nanoseconds kLongestWait = 2 * kSecond;
 
@@ -104,9 +103,9 @@ bool SharedPort::watch() noexcept {
 std::size_t SharedPort::keep_own(std::span<IncomingPacket> received) noexcept {
   std::size_t kept = 0;
   for (IncomingPacket& packet : received) {
-    if (packet.bytes.size() > kOffsetOfTopByte) {
+    if (packet.bytes.size() > wire::kBthTopByteOfQpn) {
       if (packet.bytes[0] == kSteeringProbe && answer_probe(packet)) continue;
-      const auto top_byte = std::to_integer<std::uint8_t>(packet.bytes[kOffsetOfTopByte]);
+      const auto top_byte = std::to_integer<std::uint8_t>(packet.bytes[wire::kBthTopByteOfQpn]);
       const bool is_question = packet.bytes[kOffsetOfOpcode] == static_cast<std::byte>(wire::Opcode::kUdSendOnly);
       if (top_byte != top_byte_ && (hand_over(packet, top_byte) || !is_question)) continue;
     }

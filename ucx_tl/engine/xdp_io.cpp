@@ -178,6 +178,7 @@ std::size_t XdpIo::receive_from(std::size_t queue, std::size_t count) noexcept {
     if (!frame || frame->ip.destination != socket_.local()) continue;
     packet.from = frame->ip.source;
     packet.bytes = frame->udp_payload;
+    packet.identification = frame->ip.identification;
     packet.has_congestion_mark = (frame->ip.traffic_class & kEcnMask) == kEcnCongestionExperienced;
   }
   ring.release();

@@ -13,6 +13,7 @@
 #include "ucx_tl/engine/error.hpp"
 #include "ucx_tl/engine/memory_table.hpp"
 #include "net/netdev.hpp"
+#include "net/netdev_features.hpp"
 #include "ucx_tl/engine/udp_socket.hpp"
 #include "ucx_tl/engine/wakeup.hpp"
 #include "ucx_tl/engine/xdp_io.hpp"
@@ -52,12 +53,15 @@ struct uct_ina_iface_config_t {
   double connect_timeout;
   ucs_time_t keepalive;
   int io;  // ina::uct::IoChoice
+  int gso;  // ina::uct::GsoChoice
 };
 
 namespace ina::uct {
 class Interface;
 // UCX_INA_IO, in the order of its names.
 enum IoChoice : int { kIoUdp, kIoXdp, kIoAuto };
+// UCX_INA_GSO, likewise.
+enum GsoChoice : int { kGsoAuto, kGsoYes, kGsoNo };
 }
 
 struct uct_ina_iface_t {

@@ -11,6 +11,7 @@ uct_ina_iface_t* iface_of(uct_iface_h iface) { return reinterpret_cast<uct_ina_i
 
 const char* ip_version_names[] = {"auto", "4", "6", nullptr};  // in the order of uct_ina_ip_version_t
 const char* io_names[] = {"udp", "xdp", "auto", nullptr};
+const char* gso_names[] = {"auto", "y", "n", nullptr};
 
 ucs_config_field_t iface_config_table[] = {
     {"", "MAX_NUM_EPS=4096", nullptr, ucs_offsetof(uct_ina_iface_config_t, super), UCS_CONFIG_TYPE_TABLE(uct_iface_config_table)},
@@ -70,6 +71,11 @@ ucs_config_field_t iface_config_table[] = {
      "How packets go out and come in: udp, a socket of the kernel's; xdp, AF_XDP, which needs privileges, and a device that no other program has its\n"
      "XDP hook on. auto: AF_XDP where it can be had, else the socket.",
      ucs_offsetof(uct_ina_iface_config_t, io), UCS_CONFIG_TYPE_ENUM(io_names)},
+
+    {"GSO", "auto",
+     "Give the kernel runs of packets as one large datagram, which it cuts behind its UDP and IP.\n"
+     "auto: on the loopback, and where the device leaves the cutting to the kernel (ethtool: tx-udp-segmentation is off). y: everywhere. n: never.",
+     ucs_offsetof(uct_ina_iface_config_t, gso), UCS_CONFIG_TYPE_ENUM(gso_names)},
 
     {"CONNECT_TIMEOUT", "30s", "Time after which connecting to an interface that does not answer is given up.",
      ucs_offsetof(uct_ina_iface_config_t, connect_timeout), UCS_CONFIG_TYPE_TIME},

@@ -89,6 +89,13 @@ void choose_port(const char* setting, bool has_relay, engine::UdpSocketOptions& 
   }
 }
 
+// A NIC may number the packets that it cuts as it likes, and a virtual device may pass large datagrams on to one that takes packets for what
+// they are. What the loopback carries ends in a socket.
+bool wants_segmentation(GsoChoice choice, const net::Netdev& netdev) {
+  if (choice != kGsoAuto) return choice == kGsoYes;
+  return netdev.is_loopback || !net::takes_large_datagrams(netdev.name);
+}
+
 std::uint64_t random_seed() {
   std::uint64_t seed = 0;
   if (getrandom(&seed, sizeof seed, 0) != sizeof seed) throw Error(Failure::kSystem, "no random numbers");
@@ -148,11 +155,13 @@ Interface::Interface(uct_ina_iface_t* owner, const std::string& device, const uc
   }
   if (config.socket_buffer > (1u << 30)) throw Error(Failure::kInvalid, "UCX_INA_SOCKET_BUFFER is more than 1 GiB");
   engine::UdpSocketOptions socket_options{.local = options.local, .buffer_bytes = config.socket_buffer, .ecn = options.ecn};
+  socket_options.segmentation = wants_segmentation(static_cast<GsoChoice>(config.gso), netdev);
   choose_port(config.port, !relay.empty(), socket_options);
   socket_ = std::make_unique<engine::UdpSocket>(socket_options);
   if (socket_options.prefer_roce_port && !socket_->qpn_top_byte()) {
     ucs_debug("ina: %s has port %u: port %u is not to be had", device_.c_str(), socket_->local().port, wire::kRocePort);
   }
+  ucs_debug("ina: %s sends %s", device_.c_str(), socket_->sender().is_enabled() ? "runs of packets as large datagrams" : "packets one by one");
   options.local = socket_->local();
   options.qpn_top_byte = socket_->qpn_top_byte();
   choose_io(static_cast<IoChoice>(config.io));
@@ -205,6 +214,7 @@ void Interface::log_counters() const noexcept {
             " foreign source %" PRIu64 " send blocked %" PRIu64 " send errors %" PRIu64,
             device_.c_str(), c.duplicates.value(), c.gaps.value(), c.bad_packets.value(), c.bad_icrc.value(), c.unknown_qpn.value(),
             c.foreign_source.value(), c.send_blocked.value(), c.send_errors.value());
+  if (socket_->sender().was_refused()) ucs_debug("ina: %s has sent packets one by one since the system refused a large datagram", device_.c_str());
   ucs_debug("ina: %s congestion marks %" PRIu64 " notifications sent %" PRIu64 " received %" PRIu64, device_.c_str(), c.congestion_marks.value(),
             c.notifications_sent.value(), c.notifications_received.value());
   ucs_debug("ina: %s connect messages %" PRIu64 " probes sent %" PRIu64 " failed endpoints %" PRIu64, device_.c_str(), c.connect_messages.value(),

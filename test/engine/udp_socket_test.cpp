@@ -24,12 +24,13 @@ class Recorder final : public EventSink {
 };
 
 struct Side {
-  explicit Side(const char* local) : socket({.local = *wire::UdpAddress::parse(local), .buffer_bytes = 1 << 20}), memory(1), engine(options(socket), socket, clock, memory) {}
+  explicit Side(const char* local, bool segmentation = false)
+      : socket({.local = *wire::UdpAddress::parse(local), .buffer_bytes = 1 << 20, .segmentation = segmentation}), memory(1), engine(options(socket), socket, clock, memory) {}
   static EngineOptions options(const UdpSocket& socket) {
     EngineOptions options;
     options.local = socket.local();
     options.seed = socket.local().port;
-    options.mtu = 4096;
+    options.mtu = 512;
     return options;
   }
   SteadyClock clock;
@@ -39,21 +40,23 @@ struct Side {
   Recorder recorder;
 };
 
-class LoopbackTest : public testing::TestWithParam<const char*> {};
+// An address, and whether runs of packets are sent as large datagrams.
+class LoopbackTest : public testing::TestWithParam<std::tuple<const char*, bool>> {};
 
 TEST_P(LoopbackTest, MessagesPassBothWays) {
+  const auto [address, segmentation] = GetParam();
   try {
-    UdpSocket({.local = *wire::UdpAddress::parse(GetParam())});
+    UdpSocket({.local = *wire::UdpAddress::parse(address)});
   } catch (const Error&) {
-    GTEST_SKIP() << "this host has no " << GetParam();
+    GTEST_SKIP() << "this host has no " << address;
   }
-  Side a(GetParam());
-  Side b(GetParam());
+  Side a(address, segmentation);
+  Side b(address, segmentation);
   Qp* qp_a = a.engine.create_qp();
   Qp* qp_b = b.engine.create_qp();
   ASSERT_TRUE(a.engine.connect(*qp_a, b.socket.local(), b.engine.address(*qp_b)));
   ASSERT_TRUE(b.engine.connect(*qp_b, a.socket.local(), a.engine.address(*qp_a)));
-  for (const std::size_t bytes : {0ul, 1ul, 2ul, 3ul, 100ul, 4096ul, 8192ul}) {
+  for (const std::size_t bytes : {0ul, 1ul, 2ul, 3ul, 100ul, 512ul, 1500ul, 4096ul, 8192ul}) {
     std::vector<std::byte> payload(bytes, std::byte{7});
     Message message;
     message.kind = MessageKind::kSend;
@@ -72,10 +75,12 @@ TEST_P(LoopbackTest, MessagesPassBothWays) {
     EXPECT_EQ(b.recorder.received, payload);
   }
   EXPECT_EQ(b.engine.counters().bad_icrc.value(), 0u);
+  EXPECT_FALSE(a.socket.sender().was_refused());
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, LoopbackTest, testing::Values("127.0.0.1:0", "[::1]:0"),
-                         [](const auto& family) { return family.index == 0 ? "Ipv4" : "Ipv6"; });
+INSTANTIATE_TEST_SUITE_P(Families, LoopbackTest, testing::Combine(testing::Values("127.0.0.1:0", "[::1]:0"), testing::Bool()), [](const auto& test) {
+  return std::string(test.index / 2 == 0 ? "Ipv4" : "Ipv6") + (std::get<1>(test.param) ? "InLargeDatagrams" : "");
+});
 
 class MarkTest : public testing::TestWithParam<const char*> {};
 

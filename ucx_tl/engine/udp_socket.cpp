@@ -86,12 +86,15 @@ void UdpSocket::open_unbound(const UdpSocketOptions& options) {
   if (ipv6) {
     set(descriptor_, IPPROTO_IPV6, IPV6_V6ONLY, 1, "IPV6_V6ONLY");
     set(descriptor_, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO, "IPV6_MTU_DISCOVER");
-    set(descriptor_, IPPROTO_UDP, UDP_NO_CHECK6_TX, 1, "UDP_NO_CHECK6_TX");
     set(descriptor_, IPPROTO_UDP, UDP_NO_CHECK6_RX, 1, "UDP_NO_CHECK6_RX");
   } else {
-    // With this and no connect() the kernel sends identification 0 and DF, which the ICRC covers.
+    // With this and no connect() the kernel sends DF and identification 0, or counts from 0 in a large datagram, which the ICRC covers.
     set(descriptor_, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO, "IP_MTU_DISCOVER");
-    set(descriptor_, SOL_SOCKET, SO_NO_CHECK, 1, "SO_NO_CHECK");
+  }
+  // The ICRC makes a checksum superfluous, but the kernel cuts no datagram without.
+  if (!options.segmentation || !sender_.enable(descriptor_)) {
+    if (ipv6) set(descriptor_, IPPROTO_UDP, UDP_NO_CHECK6_TX, 1, "UDP_NO_CHECK6_TX");
+    if (!ipv6) set(descriptor_, SOL_SOCKET, SO_NO_CHECK, 1, "SO_NO_CHECK");
   }
   if (ecn_ && ipv6) {
     set(descriptor_, IPPROTO_IPV6, IPV6_TCLASS, kEcnCapable, "IPV6_TCLASS");
@@ -144,7 +147,7 @@ SendResult UdpSocket::send(std::span<const OutgoingPacket> packets) noexcept {
     header.msg_iovlen = packets[i].piece_count;
   }
   while (result.taken < count) {
-    const int sent = sendmmsg(descriptor_, &send_headers_[result.taken], static_cast<unsigned>(count - result.taken), 0);
+    const int sent = sender_.send(descriptor_, std::span(send_headers_).subspan(result.taken, count - result.taken), 0);
     ++result.system_calls;
     if (sent > 0) {
       result.taken += static_cast<std::size_t>(sent);

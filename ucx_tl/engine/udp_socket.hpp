@@ -1,5 +1,5 @@
 // udp_socket.hpp: PacketIo over a UDP socket of the kernel, with sendmmsg and recvmmsg.
-// Used by the transport; the socket's packets have IPv4 identification 0 and DF, so that an ICRC can be computed for them.
+// Used by the transport; the socket's packets have DF and IPv4 identifications that are known before, so that an ICRC can be computed for them.
 // Does not connect: a connected socket would count identifications.
 #pragma once
 
@@ -13,6 +13,7 @@
 #include <span>
 #include <vector>
 
+#include "net/segmenting_sender.hpp"
 #include "ucx_tl/engine/packet_io.hpp"
 #include "ucx_tl/engine/shared_port.hpp"
 
@@ -24,6 +25,7 @@ struct UdpSocketOptions {
   bool share_port = false;        // 4791, or the port that is given, with other processes of this user
   std::size_t buffer_bytes = 0;   // wanted for each direction; the system may give less
   bool ecn = false;               // outgoing packets may be marked by queues; marks of incoming packets are told
+  bool segmentation = false;      // runs of packets are given to the kernel as one large datagram, if it knows that
 };
 
 class UdpSocket final : public PacketIo {
@@ -41,6 +43,7 @@ class UdpSocket final : public PacketIo {
   [[nodiscard]] std::optional<std::uint8_t> qpn_top_byte() const noexcept { return shared_ ? std::optional(shared_->top_byte()) : std::nullopt; }
   [[nodiscard]] std::uint64_t misled() const noexcept { return shared_ ? shared_->misled() : 0; }
   [[nodiscard]] bool uses_ecn() const noexcept { return ecn_; }
+  [[nodiscard]] const net::SegmentingSender& sender() const noexcept { return sender_; }
 
  private:
   void open(const UdpSocketOptions&);
@@ -58,6 +61,7 @@ class UdpSocket final : public PacketIo {
   int descriptor_ = -1;
   std::unique_ptr<SharedPort> shared_;
   bool ecn_ = false;
+  net::SegmentingSender sender_;
   wire::UdpAddress local_;
   std::unique_ptr<Buffer[]> buffers_;
   std::array<mmsghdr, kBatchPackets> receive_headers_{};

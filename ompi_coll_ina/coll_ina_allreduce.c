@@ -85,7 +85,8 @@ int coll_ina_allreduce(const void *source, void *destination, int count, ompi_da
     unsigned quiet_rounds = 0;
     for (;;) {
         switch (ina_comm_allreduce(engine, &reduction, &operation)) {
-        case INA_ROUTE_WAIT: wait_a_little(&quiet_rounds); break;
+        case INA_ROUTE_WAIT: opal_progress(); break;
+        case INA_ROUTE_WAIT_SWITCH: wait_a_little(&quiet_rounds); break;
         case INA_ROUTE_SOFTWARE_TIMED: {
             const int rc = run_software(source, destination, count, type, op, comm, module);
             if (OMPI_SUCCESS == rc) {

@@ -84,7 +84,7 @@ std::unique_ptr<ina_operation> Communicator::make(const ina_reduction& reduction
 ina_route Communicator::route_of(ina_operation*& operation) noexcept {
   switch (operation->state) {
     case Operation::State::kWaiting: return operation->is_blocking ? INA_ROUTE_WAIT : INA_ROUTE_POSTED;
-    case Operation::State::kShadow: return operation->is_blocking ? INA_ROUTE_WAIT : INA_ROUTE_POSTED;
+    case Operation::State::kShadow: return operation->is_blocking ? INA_ROUTE_WAIT_SWITCH : INA_ROUTE_POSTED;
     case Operation::State::kSoftware: {
       const bool is_timed = operation->meter != nullptr;
       if (is_timed) start_timing(size_class_of(operation->bytes()));
@@ -164,7 +164,7 @@ bool Communicator::is_checkpoint(const Request& request) const noexcept {
 }
 
 // The leader's times alone count.
-bool Communicator::is_metered(const Request& request) const noexcept { return leader_ && has_plan_for(request) && plan_.is_on_trial(request.cell); }
+bool Communicator::is_metered(const Request& request) const noexcept { return leader_ && has_plan_for(request) && plan_.is_timed(request.cell); }
 
 // The operation has been accepted and goes its way: the plan is one operation further, on all ranks alike.
 void Communicator::count(const Request& request) noexcept {

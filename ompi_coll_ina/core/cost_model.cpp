@@ -2,13 +2,30 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <span>
+#include <utility>
 
 namespace ina::core {
 
 namespace {
 
-// From here on an operation takes so long that its time is hardly disturbed, and that a needless one is felt.
+// From here on an operation takes so long that its time is hardly disturbed, and that a needless one is felt. Below kSmallClass it is the other way round.
 constexpr unsigned kLargeClass = 20;
+constexpr unsigned kSmallClass = 16;
+
+// How many times the faster path must be as fast after so many rounds, two timed operations of each path in one; after the last ones any difference counts. The fewer
+// times there are, the more they must differ: the first operations of a path still open connections and fault pages in.
+struct Needed {
+  unsigned rounds;
+  double margin;
+};
+constexpr std::array<Needed, 4> kNeededSmall = {{{1, 16}, {2, 4}, {4, 1.5}, {8, 1}}};
+constexpr std::array<Needed, 4> kNeededMedium = {{{1, 4}, {2, 2}, {3, 1.3}, {4, 1}}};
+constexpr std::array<Needed, 2> kNeededLarge = {{{1, 1.5}, {2, 1}}};
+
+bool is_enough(std::span<const Needed> needed, unsigned rounds, double margin) noexcept {
+  return std::ranges::any_of(needed, [&](const Needed& each) { return rounds >= each.rounds && margin >= each.margin; });
+}
 
 constexpr Cell cell_at(unsigned family, unsigned size_class) noexcept {
   return {.family = static_cast<Family>(family), .size_class = static_cast<std::uint8_t>(size_class)};
@@ -77,13 +94,10 @@ PlanBits CostModel::next(const PathPlan& current) {
   return bits_;
 }
 
-// The fewer times there are, the more they must differ: the first operations of a path still open connections and fault pages in.
 bool CostModel::is_clear(unsigned size_class, unsigned rounds) const noexcept {
-  const SizeClass& measured = classes_[size_class];
-  const bool is_large = size_class >= kLargeClass;
-  if (rounds <= 1) return measured.margin() >= (is_large ? 1.5 : 8.0);
-  if (rounds == 2) return is_large || measured.margin() >= 2.0;
-  return rounds >= 4 || measured.margin() >= 1.3;
+  const double margin = classes_[size_class].margin();
+  if (size_class >= kLargeClass) return is_enough(kNeededLarge, rounds, margin);
+  return size_class < kSmallClass ? is_enough(kNeededSmall, rounds, margin) : is_enough(kNeededMedium, rounds, margin);
 }
 
 void CostModel::judge(Cell cell) {
@@ -116,7 +130,7 @@ void CostModel::conclude(unsigned size_class) {
                   (measured.prefers_switch() ? "switch" : "software"));
 }
 
-// Half of a round's operations take the slower path, (margin - 1) longer than the other one: so many operations later that is no more than kExploring of the time.
+// Three of a round's operations at most take the slower path, (margin - 1) longer than the other one: so many operations later that is no more than kExploring of the time.
 void CostModel::choose(Cell cell, bool by_switch) {
   Choice& choice = choices_[cell.index()];
   const bool is_confirmed = choice.is_made && choice.by_switch == by_switch;
@@ -125,7 +139,7 @@ void CostModel::choose(Cell cell, bool by_switch) {
   choice.by_switch = by_switch;
   since_[cell.index()] = 0;
   const SizeClass& measured = classes_[cell.size_class];
-  const double cost = measured.is_known() ? (measured.margin() - 1) * (4 * PathPlan::kRound / 2) / kExploring : 0;
+  const double cost = measured.is_known() ? (measured.margin() - 1) * kSlowOperations / kExploring : 0;
   choice.retry_after = cell.family == Family::kFloatSum ? 0 : std::max(choice.distance, static_cast<std::uint64_t>(std::min(cost, 1e9)));
   bits_.set(&PlanBits::by_switch, cell, by_switch);
   bits_.set(&PlanBits::on_trial, cell, false);

@@ -36,13 +36,14 @@ class CostModel {
 
  private:
   static constexpr std::size_t kSamples = 16;       // of one path: that many are enough to judge anything
-  static constexpr unsigned kMostRounds = 8;        // of one trial, whatever was measured
+  static constexpr unsigned kMostRounds = 12;       // of one trial, whatever was measured
   static constexpr double kHysteresis = 1.1;        // a choice is changed for no less
   static constexpr double kSafeMargin = 1.5;        // of both neighbours, for a prediction
   static constexpr double kSafeMarginBeyond = 1.25; // of the two largest that were measured, for larger ones
   static constexpr unsigned kNeighbourDistance = 4; // classes
   static constexpr std::uint64_t kFirstRetry = 512; // operations; twice as many after each that confirms the choice
   static constexpr std::uint64_t kLastRetry = 16384;
+  static constexpr double kSlowOperations = 24;     // of a trial, at most
   static constexpr double kExploring = 0.02;        // of the time may go into looking at the slower path again
 
   // Times of one path in the current trial.

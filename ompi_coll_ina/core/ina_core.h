@@ -138,13 +138,14 @@ typedef struct ina_reduction {
 } ina_reduction;
 
 enum ina_route {
-    INA_ROUTE_WAIT = 0,       /* blocking only: the decision of a checkpoint is not known yet, or the switch is being timed; progress and ask again */
+    INA_ROUTE_WAIT = 0,       /* blocking only: the decision of a checkpoint is not known yet; progress and ask again */
+    INA_ROUTE_WAIT_SWITCH,    /* blocking only: the switch is being timed; wait as for an operation that it does, and ask again */
     INA_ROUTE_SOFTWARE,       /* blocking only: run the software path now; nothing was posted */
     INA_ROUTE_SOFTWARE_TIMED, /* likewise; then call ina_comm_software_done() */
     INA_ROUTE_POSTED,         /* *operation is outstanding; complete() will be called (perhaps already was) */
     INA_ROUTE_NO_MEMORY
 };
-/* Every eligible allreduce of a communicator in the caller's order. A blocking call that got INA_ROUTE_WAIT is repeated until it gets something else and
+/* Every eligible allreduce of a communicator in the caller's order. A blocking call that got one of the WAITs is repeated until it gets something else and
  * counts once: *operation carries it between the calls (NULL at first). Non-blocking ones always get POSTED: by stream or by the core's own schedule. */
 enum ina_route ina_comm_allreduce(ina_comm *, const ina_reduction *, ina_operation **operation) INA_NOEXCEPT;
 /* The software path that INA_ROUTE_SOFTWARE_TIMED asked for has ended well. */

@@ -31,7 +31,7 @@ Path PathPlan::path_of(Cell cell) const noexcept {
   if (!is_on_trial(cell)) return bits_.is_set(&PlanBits::by_switch, cell) ? Path::kSwitch : Path::kSoftware;
   const std::uint8_t left = left_[cell.index()];
   assert(left != 0);
-  if (left == kRound || left == 1) return Path::kSoftware;
+  if (left != 3 && left != 2) return Path::kSoftware;
   return cell.family == Family::kFloatSum ? Path::kShadow : Path::kSwitch;
 }
 

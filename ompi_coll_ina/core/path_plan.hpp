@@ -54,8 +54,9 @@ enum class Path : std::uint8_t {
 
 class PathPlan {
  public:
-  // Operations of a trial's round. Software, switch, switch, software: so that what gets slower or faster meanwhile does so for both.
-  static constexpr std::uint8_t kRound = 4;
+  // Operations of a trial's round: one that is not timed, since ranks wait for the decision in it; then software, switch, switch, software, so that what gets
+  // slower or faster meanwhile does so for both.
+  static constexpr std::uint8_t kRound = 5;
 
   // A cell that is on trial anew, or whose round is over, starts a round. One that is not on trial any more has a choice.
   void apply(const PlanBits&) noexcept;
@@ -65,6 +66,8 @@ class PathPlan {
   [[nodiscard]] bool is_due(Cell cell) const noexcept { return is_on_trial(cell) && left_[cell.index()] == 0; }
   // No operation of the round has been started.
   [[nodiscard]] bool is_unused(Cell cell) const noexcept { return left_[cell.index()] == kRound; }
+  // The cell's next operation is to be timed.
+  [[nodiscard]] bool is_timed(Cell cell) const noexcept { return is_on_trial(cell) && left_[cell.index()] != kRound; }
   // Of the cell's next operation; !is_due().
   [[nodiscard]] Path path_of(Cell) const noexcept;
   // The next operation has been started.

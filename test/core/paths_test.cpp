@@ -43,8 +43,8 @@ TEST(PathPlan, ATrialTakesBothPathsAndEndsInACheckpoint) {
   PathPlan plan;
   EXPECT_FALSE(plan.is_due(kSmall));
   plan.apply(core::kAllOnTrial);
-  EXPECT_EQ(round_of(plan, kSmall), (std::vector{Path::kSoftware, Path::kSwitch, Path::kSwitch, Path::kSoftware}));
-  EXPECT_EQ(round_of(plan, kSmallFloats), (std::vector{Path::kSoftware, Path::kShadow, Path::kShadow, Path::kSoftware}));
+  EXPECT_EQ(round_of(plan, kSmall), (std::vector{Path::kSoftware, Path::kSoftware, Path::kSwitch, Path::kSwitch, Path::kSoftware}));
+  EXPECT_EQ(round_of(plan, kSmallFloats), (std::vector{Path::kSoftware, Path::kSoftware, Path::kShadow, Path::kShadow, Path::kSoftware}));
   EXPECT_TRUE(plan.is_due(kSmall));
   plan.apply(core::kAllOnTrial);
   EXPECT_EQ(round_of(plan, kSmall).size(), PathPlan::kRound);
@@ -76,8 +76,7 @@ struct Leading {
     ++operations;
     if (plan.is_due(cell) || operations % 1024 == 0) plan.apply(costs.next(plan));
     const Path path = plan.path_of(cell);
-    const bool is_trial = plan.is_on_trial(cell);
-    if (is_trial) costs.record(cell.size_class, path, path == Path::kSoftware ? software_ns : switch_ns);
+    if (plan.is_timed(cell)) costs.record(cell.size_class, path, path == Path::kSoftware ? software_ns : switch_ns);
     spent_ns += (path == Path::kSoftware ? 0 : switch_ns) + (path == Path::kSwitch ? 0 : software_ns);
     by_switch += path == Path::kSwitch ? 1 : 0;
     plan.count(cell);
@@ -85,11 +84,18 @@ struct Leading {
   }
 };
 
-TEST(CostModel, TheFasterPathIsChosenWithinSixteenOperations) {
+TEST(CostModel, ALargeVectorIsOnTrialForTenOperationsAtMost) {
+  const Cell large{.family = Family::kFloatSum, .size_class = 22};
+  Leading leading(100, 101);
+  for (int i = 0; i < 11; ++i) leading.operate(large);
+  EXPECT_FALSE(leading.plan.is_on_trial(large));
+}
+
+TEST(CostModel, TheFasterPathIsChosenWithinFortyOperations) {
   for (const auto& [with_switch, in_software] : std::vector<std::pair<std::uint64_t, std::uint64_t>>{{100, 1000}, {100, 250}, {100, 110}, {110, 100}, {1000, 100}}) {
     for (const Cell cell : {kSmall, kSmallFloats, Cell{.family = Family::kExact, .size_class = 24}}) {
       Leading leading(with_switch, in_software);
-      for (int i = 0; i < 17; ++i) leading.operate(cell);
+      for (int i = 0; i < 41; ++i) leading.operate(cell);
       EXPECT_FALSE(leading.plan.is_on_trial(cell)) << with_switch << " " << in_software;
       EXPECT_EQ(leading.plan.path_of(cell), with_switch < in_software ? Path::kSwitch : Path::kSoftware) << with_switch << " " << in_software;
     }
@@ -126,7 +132,7 @@ TEST(CostModel, ASmallDifferenceChangesNothing) {
 
 TEST(CostModel, SumsOfFloatsAreNeverLookedAtAgain) {
   Leading leading(100, 300);
-  for (int i = 0; i < 17; ++i) leading.operate(kSmallFloats);
+  for (int i = 0; i < 41; ++i) leading.operate(kSmallFloats);
   leading.switch_ns = 10'000;
   for (int i = 0; i < 100'000; ++i) leading.operate(kSmallFloats);
   EXPECT_EQ(leading.plan.path_of(kSmallFloats), Path::kSwitch);
@@ -139,7 +145,7 @@ TEST(CostModel, SumsOfFloatsAreNeverLookedAtAgain) {
 
 TEST(CostModel, WhatIntegersTookDecidesForFloatsOfTheSameSize) {
   Leading leading(100, 300);
-  for (int i = 0; i < 17; ++i) leading.operate(kSmall);
+  for (int i = 0; i < 41; ++i) leading.operate(kSmall);
   EXPECT_FALSE(leading.plan.is_on_trial(kSmallFloats));
   EXPECT_EQ(leading.plan.path_of(kSmallFloats), Path::kSwitch);
 }
@@ -147,8 +153,8 @@ TEST(CostModel, WhatIntegersTookDecidesForFloatsOfTheSameSize) {
 TEST(CostModel, AClassBetweenTwoClearOnesIsPredicted) {
   const Cell between{.family = Family::kFloatSum, .size_class = 5}, above{.family = Family::kExact, .size_class = 7}, beyond{.family = Family::kExact, .size_class = 9};
   Leading leading(100, 300);
-  for (int i = 0; i < 17; ++i) leading.operate(kSmall);
-  for (int i = 0; i < 17; ++i) leading.operate(above);
+  for (int i = 0; i < 41; ++i) leading.operate(kSmall);
+  for (int i = 0; i < 41; ++i) leading.operate(above);
   EXPECT_FALSE(leading.plan.is_on_trial(between));
   EXPECT_EQ(leading.plan.path_of(between), Path::kSwitch);
   EXPECT_TRUE(leading.plan.is_on_trial(beyond));
@@ -157,7 +163,7 @@ TEST(CostModel, AClassBetweenTwoClearOnesIsPredicted) {
 TEST(CostModel, LargeClassesGoOnAsThoseBelowThem) {
   Leading leading(1000, 1300);
   const auto run = [&](std::uint8_t size_class) {
-    for (int i = 0; i < 17; ++i) leading.operate({.family = Family::kFloatSum, .size_class = size_class});
+    for (int i = 0; i < 41; ++i) leading.operate({.family = Family::kFloatSum, .size_class = size_class});
   };
   run(16);
   run(18);
@@ -186,10 +192,10 @@ TEST(CostModel, OperationsThatWereNotMeasuredEndATrialAllTheSame) {
 TEST(CostModel, TheSummaryTellsWhichSizesGoWhere) {
   Leading leading(100, 300);
   for (std::uint8_t size_class = 3; size_class <= 5; ++size_class) {
-    for (int i = 0; i < 17; ++i) leading.operate({.family = Family::kExact, .size_class = size_class});
+    for (int i = 0; i < 41; ++i) leading.operate({.family = Family::kExact, .size_class = size_class});
   }
   std::swap(leading.switch_ns, leading.software_ns);
-  for (int i = 0; i < 17; ++i) leading.operate({.family = Family::kFloatSum, .size_class = 14});
+  for (int i = 0; i < 41; ++i) leading.operate({.family = Family::kFloatSum, .size_class = 14});
   EXPECT_EQ(leading.costs.summary(), "exact results: switch 8 B to 32 B; sums of floats: software 16 KiB");
 }
 
@@ -246,20 +252,21 @@ TEST(Auto, ConvergesToSoftwareWhereThatIsFaster) {
 
 // Whatever the ranks' speeds are, blocking and not, sizes and types mixed: Job checks that all ranks go the same way and that results are right.
 TEST(Auto, AllRanksGoTheSameWayAndSumsOfFloatsChangeTheirsOnce) {
+  int sizes_by_switch = 0, sizes_below = 0;
   for (std::uint64_t seed = 1; seed <= 12; ++seed) {
     std::mt19937_64 random(seed);
     JobSpec spec{.size = 3 + static_cast<int>(seed % 3), .seed = seed, .select = "auto"};
-    spec.below_ns = [seed](std::size_t bytes) { return seed % 2 == 0 ? 20'000 + 100 * bytes : 400'000 - 300 * bytes; };
+    spec.below_ns = [seed](std::size_t bytes) { return seed % 2 == 0 ? 20'000 + 100 * bytes : 700'000 - 300 * bytes; };
     for (int rank = 0; rank < spec.size; ++rank) spec.speeds.push_back(std::uniform_real_distribution<double>(0.05, 1)(random));
     Job job(spec);
     TestComm& world = job.make_world();
     ASSERT_NO_FATAL_FAILURE(warm_up(job, world));
     const std::uint64_t first = world.called[0] + 1;
     std::map<std::uint64_t, std::size_t> doubles;  // index: lanes
-    for (int round = 0; round < 40; ++round) {
+    for (int round = 0; round < 60; ++round) {
       std::uint64_t index = world.called[0];
       for (int i = 0; i < 6; ++i) {
-        const std::size_t lanes = std::size_t{1} << std::uniform_int_distribution<int>(0, 8)(random);
+        const std::size_t lanes = std::size_t{1} << 4 * std::uniform_int_distribution<int>(0, 2)(random);
         const unsigned kind = std::uniform_int_distribution<unsigned>(0, 3)(random);
         ++index;
         if (kind == 2) doubles[index] = lanes;
@@ -273,7 +280,7 @@ TEST(Auto, AllRanksGoTheSameWayAndSumsOfFloatsChangeTheirsOnce) {
       job.each([](Process& process, int) { process.wait_all(); });
       ASSERT_NO_FATAL_FAILURE(job.run());
     }
-    for (std::size_t lanes = 1; lanes <= 256; lanes *= 2) {
+    for (std::size_t lanes = 1; lanes <= 256; lanes *= 16) {
       int changes = 0;
       bool was_below = true;
       for (const auto& [index, count] : doubles) {
@@ -282,10 +289,13 @@ TEST(Auto, AllRanksGoTheSameWayAndSumsOfFloatsChangeTheirsOnce) {
         was_below = went_below(world, index);
       }
       EXPECT_LE(changes, 1) << lanes << " doubles, seed " << seed;
+      (was_below ? sizes_below : sizes_by_switch) += 1;
     }
     job.each([](Process& process, int) { process.shut_down(); });
     ASSERT_NO_FATAL_FAILURE(job.run());
   }
+  EXPECT_GT(sizes_by_switch, 3);
+  EXPECT_GT(sizes_below, 3);
 }
 
 // The trial of a sum of floats uses the switch beside software. A group that fails meanwhile disturbs no result.

@@ -77,7 +77,7 @@ bool Process::advance(Call& call) {
   ina_route route = ina_comm_allreduce(call.comm->comms[static_cast<std::size_t>(call.member)], &reduction, &call.operation);
   call.is_timed = route == INA_ROUTE_SOFTWARE_TIMED;
   if (call.is_timed) route = INA_ROUTE_SOFTWARE;
-  if (route == INA_ROUTE_WAIT) {
+  if (route == INA_ROUTE_WAIT || route == INA_ROUTE_WAIT_SWITCH) {
     EXPECT_TRUE(call.is_blocking);
     return false;
   }

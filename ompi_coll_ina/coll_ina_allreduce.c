@@ -3,11 +3,14 @@
  * Does not choose between switch and software: the engine does, alike on all ranks. */
 #include "ina_config.h"
 
+#include <sched.h>
+
 #include "ompi_coll_ina/coll_ina.h"
 
-/* The engine's wait: how often nothing happened before the caller sleeps, and how long (microseconds). Short, since messages of other
- * transports are looked at only in between. */
-enum { kIdleRounds = 64, kIdleMicroseconds = 50 };
+/* The engine's wait. A look at the host's own messages costs more than one at ours, and what others could do meanwhile where ranks share
+ * cores: it comes once in so many rounds. How often nothing happened before the caller sleeps, and how long (microseconds): short, since
+ * those messages are looked at only in between. */
+enum { kIdleRounds = 256, kIdleMicroseconds = 50, kHostRounds = 16 };
 
 /* From this size on Rabenseifner's algorithm sends less than the others; below, the component below us knows best. */
 enum { kRabenseifnerBytes = 65536 };
@@ -37,11 +40,15 @@ static void wait_a_little(unsigned *quiet_rounds) {
         *quiet_rounds = 0;
         return;
     }
-    if (opal_progress_yield_when_idle && ++*quiet_rounds >= kIdleRounds) {
+    if (++*quiet_rounds % kHostRounds == 0) {
+        opal_progress();
+    } else if (opal_progress_yield_when_idle) {
+        sched_yield();
+    }
+    if (opal_progress_yield_when_idle && *quiet_rounds >= kIdleRounds) {
         ina_core_idle(coll_ina.core, kIdleMicroseconds);
         *quiet_rounds = 0;
     }
-    opal_progress();
 }
 
 static int wait_for(coll_ina_waiter *waiter, ina_operation *operation) {

@@ -44,6 +44,7 @@ struct uct_ina_iface_config_t {
   size_t seg_size;
   unsigned window;
   unsigned long retry_count;
+  double ack_delay;
   double rto_min;
   double rto_max;
   double tick;

@@ -50,6 +50,11 @@ ucs_config_field_t iface_config_table[] = {
     {"RTO_MAX", "100ms", "Longest time after which a packet that is not acknowledged is sent again.", ucs_offsetof(uct_ina_iface_config_t, rto_max),
      UCS_CONFIG_TYPE_TIME},
 
+    {"ACK_DELAY", "30us",
+     "Time that an acknowledgement may wait, so that one serves several packets. The peer's RTO_MIN must be longer.\n"
+     "More than 30us: also where the caller waits on the event descriptor, up to the next TICK.",
+     ucs_offsetof(uct_ina_iface_config_t, ack_delay), UCS_CONFIG_TYPE_TIME},
+
     {"TICK", "4ms",
      "Period of the timer that acknowledges and retransmits while the application does not progress.\n"
      "0: no timer.",

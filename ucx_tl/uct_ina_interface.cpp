@@ -141,6 +141,7 @@ Interface::Interface(uct_ina_iface_t* owner, const std::string& device, const uc
   if (config.seg_size < 256 || config.seg_size > kMaxSegmentBytes) throw Error(Failure::kInvalid, "UCX_INA_SEG_SIZE is not from 256 bytes to 1 MiB");
   options.segment_bytes = static_cast<std::uint32_t>(config.seg_size);
   options.requester = requester_options(config);
+  options.acknowledge_delay = nanoseconds(config.ack_delay, 0, 1e-2, "UCX_INA_ACK_DELAY");
   options.ecn = config.ecn != 0;
   options.seed = random_seed();
   options.connect_timeout = nanoseconds(config.connect_timeout, 1e-3, 3600, "UCX_INA_CONNECT_TIMEOUT");

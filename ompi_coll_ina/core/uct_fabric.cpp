@@ -35,6 +35,10 @@ void configure_own_transport(uct_iface_config_t* config, const std::string& rela
   modify(config, "RETRY_COUNT", "inf");
   modify(config, "FAILURE", "debug");
   modify(config, "ECN", "n");  // a switch that adds up sees nothing on a ring's connection but what it expects there
+  // A result's acknowledgement tells nobody anything new, and costs each member and the switch as much as the result: one for several of them.
+  modify(config, "ACK_DELAY", "500us");
+  // Longer than that, than the timer's period, and than a member may have to wait for its turn on a core. The switch reports gaps.
+  modify(config, "RTO_MIN", "10ms");
   if (relay.empty()) return;
   modify(config, "RELAY", relay.c_str());
   modify(config, "RELAY_TIMEOUT", kRelayTimeout);

@@ -151,6 +151,25 @@ TEST(Engine, WaitingCallerSendsDelayedAcknowledgementsFirst) {
   EXPECT_EQ(pair.b.engine.counters().acks_sent.value(), 1u);
 }
 
+TEST(Engine, AcknowledgementsThatMayWaitLongerWaitForTheTickOfAWaitingCaller) {
+  std::mt19937_64 random(8);
+  Pair pair(1, {.acknowledge_delay = 500 * kMicrosecond});
+  const auto payload = random_bytes(random, 100);
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_EQ(pair.a.engine.post(*pair.qp_a, pair.write(payload, 0, &pair)), PostStatus::kPosted);
+    pair.a.progress();
+    pair.clock.advance(100 * kMicrosecond);
+    pair.b.progress();
+    EXPECT_TRUE(pair.b.engine.prepare_to_wait());
+  }
+  EXPECT_EQ(pair.b.engine.counters().acks_sent.value(), 0u);
+  pair.b.engine.tick();
+  EXPECT_EQ(pair.b.engine.counters().acks_sent.value(), 1u);
+  pair.clock.advance(10 * kMicrosecond);
+  pair.a.progress();
+  EXPECT_EQ(pair.a.completions.size(), 3u);
+}
+
 TEST(Engine, TickAloneReceivesAcknowledgesAndRetransmits) {
   std::mt19937_64 random(9);
   Pair pair;

@@ -45,6 +45,7 @@ Engine::Engine(const EngineOptions& options, PacketIo& io, Clock& clock, MemoryT
       qps_(kBlockQpns),
       connector_(options.connect_timeout) {
   if (options.mtu < kMinMtu || options.mtu > kMaxMtu || options.mtu % 8 != 0) throw Error(Failure::kInvalid, "mtu " + std::to_string(options.mtu) + " is not a multiple of 8 from 256 to 8960");
+  receive_resources_.acknowledge_delay = options.acknowledge_delay;
   delivering_.reserve(options.receive_buffers);
   qpn_base_ = draw_qpn_block() << wire::kQpnBlockBits;
   next_index_ = static_cast<std::uint32_t>(random() % kBlockQpns);

@@ -33,6 +33,9 @@ struct EngineOptions {
   std::uint32_t send_buffers = 256;
   std::uint32_t receive_buffers = 128;
   RequesterOptions requester;
+  // An acknowledgement may wait so long for more to acknowledge. If that is longer than kShortDelay, it is not sent early for a caller that waits.
+  Nanoseconds acknowledge_delay = kShortDelay;
+  static constexpr Nanoseconds kShortDelay = 30 * kMicrosecond;
   bool ecn = false;                       // report congestion marks to peers (CNP), and slow down where peers report some
   Nanoseconds connect_timeout = 30 * kSecond;  // of a connection in band
   Nanoseconds keepalive = 0;                   // of connections in band, see Qp; 0: never

@@ -70,7 +70,7 @@ bool Engine::prepare_to_wait() noexcept {
   const Nanoseconds now = clock_.now();
   // What is in the socket already may not make its descriptor readable once more, for users that wait for a change.
   const bool has_received = receive(now) != 0;
-  flush_responses(now);
+  if (options_.acknowledge_delay <= EngineOptions::kShortDelay) flush_responses(now);
   check_timers(now);
   serve_connections(now, true);
   transmit(now);

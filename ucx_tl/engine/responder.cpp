@@ -9,11 +9,10 @@ namespace {
 
 using wire::Opcode;
 
-// An acknowledgement costs the peer, a switch and us a packet each: it may wait for more requests, but not for long.
+// An acknowledgement costs the peer, a switch and us a packet each: it may wait for more requests, but not for many.
 constexpr std::uint32_t kAcknowledgeEvery = 8;
 // Packets behind a gap after which it is reported again.
 constexpr std::uint32_t kNakEvery = 4;
-constexpr Nanoseconds kAcknowledgeDelay = 30 * kMicrosecond;
 // Timer code of RNR NAKs: 0.64 ms, some turns of a progress loop.
 constexpr std::uint8_t kSyndromeNotReady = 0x20 | 12;
 
@@ -190,7 +189,7 @@ Responder::Outcome Responder::execute_send(const wire::Packet& packet, bool firs
 
 Nanoseconds Responder::response_deadline() const noexcept {
   if (!answers_.is_empty() || has_nak_ || acknowledge_now_ || unacknowledged_ >= kAcknowledgeEvery) return 0;
-  return unacknowledged_ == 0 ? kNever : unacknowledged_since_ + kAcknowledgeDelay;
+  return unacknowledged_ == 0 ? kNever : unacknowledged_since_ + resources_.acknowledge_delay;
 }
 
 std::optional<Responder::Response> Responder::take_response() noexcept {

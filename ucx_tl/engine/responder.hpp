@@ -30,6 +30,7 @@ struct ReceiveResources {
   ReceiveResources(std::size_t buffers, std::uint32_t bytes) : pool(buffers, bytes), buffer_bytes(bytes) { messages.reserve(buffers); }
   BufferPool pool;
   std::uint32_t buffer_bytes;
+  Nanoseconds acknowledge_delay = 30 * kMicrosecond;  // an acknowledgement may wait so long for more to acknowledge
   std::vector<ReceivedMessage> messages;  // in order of arrival; within the reserved capacity
 };
 

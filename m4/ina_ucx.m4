@@ -11,6 +11,8 @@ AC_DEFUN([INA_UCX], [
     PKG_CHECK_MODULES([UCX], [ucx-uct ucx-ucs], [have_ucx=yes])
     UCX_VERSION=`$PKG_CONFIG --modversion ucx-uct`
   ])
+  AS_IF([test "x$with_ucx_source" = xyes || test "x$with_ucx_source" = x],
+    [AC_MSG_ERROR([--with-ucx-source wants a folder: --with-ucx-source=DIR, the unpacked source of the UCX that is installed (contrib/quickstart fetches it)])])
   AS_IF([test "x$have_ucx" = xyes && test "x$with_ucx_source" != xno], [
     AS_IF([test ! -r "$with_ucx_source/src/uct/base/uct_iface.h"],
       [AC_MSG_ERROR([$with_ucx_source/src/uct/base/uct_iface.h is missing: --with-ucx-source wants the unpacked source of UCX $UCX_VERSION])])

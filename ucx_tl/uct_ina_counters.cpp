@@ -30,7 +30,7 @@ void add(uct_ina_counters_t& total, const engine::Counters& counters) noexcept {
   total.bad_icrc += counters.bad_icrc.value();
   total.dropped += counters.bad_packets.value() + counters.bad_icrc.value() + counters.unknown_qpn.value() + counters.foreign_source.value() +
                    counters.bad_acks.value() + counters.bad_messages.value() + counters.gaps.value() + counters.invalid_requests.value() +
-                   counters.access_errors.value();
+                   counters.access_errors.value() + counters.half_open_drops.value();
   total.failed_endpoints += counters.failed_qps.value();
 }
 

@@ -14,14 +14,14 @@ ucs_status_t check_resources(uct_ina_ep_t* ep, std::uint32_t length) noexcept {
   return engine_of(ep).can_post(*ep->qp, length) ? UCS_OK : UCS_ERR_NO_RESOURCE;
 }
 
-bool append_pieces(engine::Message& message, const uct_iov_t* iov, std::size_t count) noexcept {
+ucs_status_t append_pieces(engine::Message& message, const uct_iov_t* iov, std::size_t count) noexcept {
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t bytes = iov[i].length * iov[i].count;
     if (bytes == 0) continue;
-    if (message.piece_count == engine::kMaxPieces) return false;
+    if (message.piece_count == engine::kMaxPieces) return UCS_ERR_INVALID_PARAM;
     message.pieces[message.piece_count++] = {.address = static_cast<const std::byte*>(iov[i].buffer), .bytes = bytes};
   }
-  return true;
+  return UCS_OK;
 }
 
 engine::Message remote_message(engine::MessageKind kind, std::uint64_t remote_address, uct_rkey_t rkey) noexcept {
@@ -60,11 +60,12 @@ ucs_status_t post_zcopy(uct_ina_ep_t* ep, engine::MessageKind kind, const char* 
   UCT_CHECK_LENGTH(length, 0, engine::kMaxMessageBytes, name);
   UCT_SKIP_ZERO_LENGTH(length);
   engine::Message message = remote_message(kind, remote_address, rkey);
-  (void)append_pieces(message, iov, iovcnt);
+  ucs_status_t status = append_pieces(message, iov, iovcnt);  // UCX may be built without the check above
+  if (status != UCS_OK) return status;
   message.length = static_cast<std::uint32_t>(length);
   message.token = comp;
   const AsyncBlock block(iface_of(ep));
-  ucs_status_t status = check_resources(ep, message.length);
+  status = check_resources(ep, message.length);
   if (status == UCS_OK) status = post(ep, message);
   return status == UCS_OK ? UCS_INPROGRESS : status;
 }

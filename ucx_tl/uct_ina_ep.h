@@ -15,7 +15,7 @@ inline std::size_t segment_bytes_of(uct_ina_ep_t* ep) noexcept { return iface_of
 // Whether the endpoint can take a message of `length` bytes now. Those that wait already go first.
 [[nodiscard]] ucs_status_t check_resources(uct_ina_ep_t* ep, std::uint32_t length) noexcept;
 // Appends what the user's iov describes. False: more pieces than a message has.
-[[nodiscard]] bool append_pieces(engine::Message&, const uct_iov_t*, std::size_t count) noexcept;
+[[nodiscard]] ucs_status_t append_pieces(engine::Message&, const uct_iov_t*, std::size_t count) noexcept;
 // A message about the peer's memory.
 [[nodiscard]] engine::Message remote_message(engine::MessageKind, std::uint64_t remote_address, uct_rkey_t) noexcept;
 // Posts the message after check_resources(). Its buffer, if it has one, goes back to the engine where it cannot be posted.

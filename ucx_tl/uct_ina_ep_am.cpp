@@ -90,7 +90,11 @@ ucs_status_t ep_am_zcopy(uct_ep_h tl_ep, uint8_t id, const void* header, unsigne
   Message message;
   message.kind = MessageKind::kSend;
   message.pieces[message.piece_count++] = {.address = buffer, .bytes = kAmHeaderBytes + header_length};
-  (void)append_pieces(message, iov, iovcnt);  // kAmMaxIov leaves room for the header
+  status = append_pieces(message, iov, iovcnt);
+  if (status != UCS_OK) {  // UCX may be built without the check above
+    engine_of(ep).give_back_send_buffer(buffer);
+    return status;
+  }
   message.length = static_cast<std::uint32_t>(length);
   message.buffer = buffer;
   message.token = comp;

@@ -147,12 +147,15 @@ Interface::Interface(uct_ina_iface_t* owner, const std::string& device, const uc
   options.connect_timeout = nanoseconds(config.connect_timeout, 1e-3, 3600, "UCX_INA_CONNECT_TIMEOUT");
   options.keepalive = keepalive(config.keepalive, kKeepaliveInBand);
   options.keepalive_endpoints = keepalive(config.keepalive, 0);
+  const Nanoseconds relay_timeout = nanoseconds(config.relay_timeout, 1e-3, 3600, "UCX_INA_RELAY_TIMEOUT");
   if (!relay.empty()) {
     try {
       options.relay = engine::resolve(relay, options.local.is_ipv6);
     } catch (const Error& error) {
       throw Error(error.failure(), std::string("UCX_INA_RELAY: ") + error.what());
     }
+    // From an IPv6 loopback address the system drops what goes elsewhere, without an error that would tell.
+    if (is_loopback_ && !engine::is_of_this_host(*options.relay)) throw Error(Failure::kUnreachable, "relay " + relay + " is not on this host, and device " + device + " is the loopback");
   }
   if (config.socket_buffer > (1u << 30)) throw Error(Failure::kInvalid, "UCX_INA_SOCKET_BUFFER is more than 1 GiB");
   engine::UdpSocketOptions socket_options{.local = options.local, .buffer_bytes = config.socket_buffer, .ecn = options.ecn};
@@ -173,7 +176,7 @@ Interface::Interface(uct_ina_iface_t* owner, const std::string& device, const uc
   }
   const auto* const md = reinterpret_cast<const uct_ina_md_t*>(owner->super.md);
   engine_ = std::make_unique<engine::Engine>(options, *io_, clock_, *md->memory);
-  if (options.relay) engine_->open_relay(nanoseconds(config.relay_timeout, 1e-3, 3600, "UCX_INA_RELAY_TIMEOUT"));
+  if (options.relay) engine_->open_relay(relay_timeout);
   register_counters(&engine_->counters());
 }
 
@@ -218,8 +221,8 @@ void Interface::log_counters() const noexcept {
   if (socket_->sender().was_refused()) ucs_debug("ina: %s has sent packets one by one since the system refused a large datagram", device_.c_str());
   ucs_debug("ina: %s congestion marks %" PRIu64 " notifications sent %" PRIu64 " received %" PRIu64, device_.c_str(), c.congestion_marks.value(),
             c.notifications_sent.value(), c.notifications_received.value());
-  ucs_debug("ina: %s connect messages %" PRIu64 " probes sent %" PRIu64 " failed endpoints %" PRIu64, device_.c_str(), c.connect_messages.value(),
-            c.probes_sent.value(), c.failed_qps.value());
+  ucs_debug("ina: %s connect messages %" PRIu64 " dropped %" PRIu64 " probes sent %" PRIu64 " failed endpoints %" PRIu64, device_.c_str(), c.connect_messages.value(),
+            c.half_open_drops.value(), c.probes_sent.value(), c.failed_qps.value());
 }
 
 unsigned Interface::progress() noexcept {

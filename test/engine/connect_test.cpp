@@ -342,7 +342,7 @@ TEST_F(InBand, StrangersCannotEndAConnection) {
 }
 
 TEST_F(InBand, QpNumbersOfAPeerThatHasNoneLeftAreNotWaitedFor) {
-  for (std::uint32_t i = 0; i < Engine::kMaxQps; ++i) ASSERT_NE(b->engine.create_qp(), nullptr);
+  for (std::uint32_t i = 0; i < b->engine.max_qps(); ++i) ASSERT_NE(b->engine.create_qp(), nullptr);
   EXPECT_EQ(b->engine.create_qp(), nullptr);
   Qp* const qp = connect(*a, 2, *b);
   ASSERT_TRUE(run_until([&] { return !a->failures.empty(); }, kSecond));
@@ -357,6 +357,61 @@ TEST_F(InBand, ManyConnectionsAtOnceAreMade) {
   EXPECT_EQ(b->engine.qp_count(), 500u);
   for (Qp* const qp : qps) a->engine.destroy_qp(qp);
   EXPECT_TRUE(run_until([&] { return b->engine.qp_count() == 0; }, 3 * kMillisecond));  // before anything is repeated
+}
+
+// As UCP does where the peer closes its end of a pair of connections and keeps what the other side opened.
+TEST_F(InBand, ThousandsOfConnectionsThatAreLeftOverLeaveRoomForMore) {
+  constexpr std::size_t kLeftOver = 10000;
+  Qp* other = nullptr;
+  for (std::size_t i = 0; i < kLeftOver; ++i) {
+    Qp* const to_b = connect(*a, 2, *b);
+    other = connect(*b, 1, *a);
+    ASSERT_TRUE(run_until([&] { return to_b->is_connected() && other->is_connected(); })) << i;
+    ASSERT_TRUE(transfers(*b, other, *a));
+    a->messages.clear();
+    b->completions.clear();
+    a->engine.destroy_qp(to_b);
+  }
+  ASSERT_TRUE(run_until([&] { return b->engine.qp_count() == kLeftOver; }));
+  EXPECT_EQ(a->engine.qp_count(), kLeftOver);
+  EXPECT_TRUE(transfers(*b, other, *a));
+  EXPECT_TRUE(a->failures.empty());
+  EXPECT_TRUE(b->failures.empty());
+}
+
+TEST_F(InBand, HostThatUsesNoneOfItsConnectionsTakesAPartOfTheNumbersOnly) {
+  constexpr std::size_t kMost = 8192;
+  std::vector<Qp*> qps;
+  while (qps.size() < kMost) {
+    for (int i = 0; i < 64; ++i) qps.push_back(connect(*a, 2, *b));
+    ASSERT_TRUE(run_until_connected(qps.back()));
+  }
+  Qp* const excess = connect(*a, 2, *b);
+  EXPECT_FALSE(run_until([&] { return excess->is_connected(); }, kSecond));
+  EXPECT_TRUE(excess->is_connecting());
+  EXPECT_GT(b->engine.counters().half_open_drops.value(), 0u);
+  EXPECT_EQ(b->engine.qp_count(), kMost);
+  const auto other = start(3);
+  Qp* const of_other = connect(*other, 2, *b);
+  EXPECT_TRUE(run_until([&] { return other->progress(), of_other->is_connected(); }, kSecond));
+  EXPECT_TRUE(transfers(*a, qps[17], *b));
+  EXPECT_TRUE(run_until_connected(excess));
+}
+
+TEST_F(InBand, NumbersOfClosedConnectionsServeAgain) {
+  Qp* const kept = connect(*a, 2, *b);
+  ASSERT_TRUE(run_until_connected(kept));
+  constexpr std::size_t kTogether = 50;
+  const std::size_t rounds = a->engine.max_qps() / kTogether + 20;  // every number has its turn, some of them twice
+  std::vector<Qp*> qps(kTogether);
+  for (std::size_t round = 0; round < rounds; ++round) {
+    for (Qp*& qp : qps) qp = connect(*a, 2, *b);
+    ASSERT_TRUE(run_until([&] { return std::all_of(qps.begin(), qps.end(), [](const Qp* qp) { return qp->is_connected(); }); })) << round;
+    for (Qp* const qp : qps) a->engine.destroy_qp(qp);
+    ASSERT_TRUE(run_until([&] { return b->engine.qp_count() == 1; })) << round;
+  }
+  EXPECT_TRUE(transfers(*a, kept, *b));
+  EXPECT_TRUE(a->failures.empty());
 }
 
 class Watched : public InBand {

@@ -13,6 +13,7 @@ INA_ENGINE_TESTS = \
 	test/engine/memory_table_test \
 	test/engine/next_hop_test \
 	test/engine/poll_pace_test \
+	test/engine/qp_table_test \
 	test/engine/relay_client_test \
 	test/engine/requester_answer_test \
 	test/engine/requester_test \
@@ -44,6 +45,8 @@ test_engine_next_hop_test_SOURCES = test/engine/next_hop_test.cpp
 test_engine_next_hop_test_LDADD = $(INA_ENGINE_TEST_LDADD)
 test_engine_poll_pace_test_SOURCES = test/engine/poll_pace_test.cpp
 test_engine_poll_pace_test_LDADD = $(INA_ENGINE_TEST_LDADD)
+test_engine_qp_table_test_SOURCES = test/engine/qp_table_test.cpp
+test_engine_qp_table_test_LDADD = $(INA_ENGINE_TEST_LDADD)
 test_engine_relay_client_test_SOURCES = test/engine/relay_client_test.cpp test/engine/test_network.hpp
 test_engine_relay_client_test_LDADD = $(INA_ENGINE_TEST_LDADD)
 test_engine_engine_memory_test_SOURCES = test/engine/engine_memory_test.cpp test/engine/test_network.hpp

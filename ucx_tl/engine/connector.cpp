@@ -22,7 +22,7 @@ void reserve_one_more(std::vector<T>& vector, std::size_t count) {
 
 }  // namespace
 
-Connector::Connector(Nanoseconds give_up_after) : give_up_after_(give_up_after) {
+Connector::Connector(Nanoseconds give_up_after, std::uint32_t most_half_open) : give_up_after_(give_up_after), half_open_(most_half_open) {
   requests_.reserve(kMostRequests);
   outgoing_.reserve(kMostMessages);
 }
@@ -191,12 +191,24 @@ std::optional<Connector::Request> Connector::take_request() noexcept {
   return request;
 }
 
+bool Connector::has_room_for(const Request& request, Nanoseconds now) {
+  if (half_open_.wants_count(request.from, now)) {
+    half_open_.begin_count(now);
+    for (const auto& [nonce, link] : passive_) {
+      if (link.phase == Link::Phase::kConnected && link.qp->last_heard == link.begun) half_open_.add(link.peer);
+    }
+    half_open_.end_count();
+  }
+  return half_open_.has_room_for(request.from);
+}
+
 void Connector::accept(const Request& request, Qp& qp, const QpAddress& own) {
+  half_open_.add(request.from);
   reserve_one_more(dead_, passive_.size());
   reserve_one_more(forgotten_, active_.size() + passive_.size());
   Link& link = passive_[request.nonce];
   link = {.nonce = request.nonce, .is_active = false, .phase = Link::Phase::kConnected, .peer = request.from, .peer_service = request.service, .instance = 0,
-          .own = own, .peer_qpn = request.address.qpn, .qp = &qp, .next = kNever, .interval = 0, .give_up = kNever};
+          .own = own, .peer_qpn = request.address.qpn, .qp = &qp, .next = kNever, .interval = 0, .give_up = kNever, .begun = qp.last_heard};
   qp.link = &link;
   send_to_peer(link, ConnectKind::kAccept);
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ucx_tl/engine/clock.hpp"
+#include "ucx_tl/engine/half_open.hpp"
 #include "ucx_tl/engine/qp.hpp"
 #include "wire/address.hpp"
 #include "wire/connect_message.hpp"
@@ -43,6 +44,7 @@ struct Link {
   Nanoseconds next = kNever;       // message
   Nanoseconds interval = 0;
   Nanoseconds give_up = kNever;
+  Nanoseconds begun = 0;           // passive: nothing was heard of the QP's peer since, while its last_heard is that
 };
 
 class Connector {
@@ -51,7 +53,8 @@ class Connector {
   static constexpr std::size_t kMostRequests = 64;
   static constexpr std::size_t kMostMessages = 64;
 
-  explicit Connector(Nanoseconds give_up_after);
+  // most_half_open: passive connections of one host that were never used.
+  Connector(Nanoseconds give_up_after, std::uint32_t most_half_open);
 
   // Begins to connect the QP. Throws std::bad_alloc.
   void begin(Qp&, const QpAddress& own, const wire::UdpAddress& peer, const ServiceAddress&, std::uint64_t nonce, Nanoseconds now);
@@ -77,6 +80,8 @@ class Connector {
     QpAddress address;
   };
   [[nodiscard]] std::optional<Request> take_request() noexcept;
+  // False: its host has begun too many connections and used none of them; it is left unanswered. Throws std::bad_alloc.
+  [[nodiscard]] bool has_room_for(const Request&, Nanoseconds now);
   void accept(const Request&, Qp&, const QpAddress& own);  // throws std::bad_alloc
   void refuse(const Request&, wire::ConnectRefusal) noexcept;
 
@@ -129,6 +134,7 @@ class Connector {
   std::vector<Qp*> dead_;       // capacity for all that are passive
   std::vector<Link*> forgotten_;  // dead, without a QP; capacity for all
   std::vector<Request> requests_;
+  HalfOpen half_open_;
   std::vector<Outgoing> outgoing_;
   Nanoseconds deadline_ = kNever;
 };

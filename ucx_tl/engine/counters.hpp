@@ -53,6 +53,7 @@ struct Counters {
   Counter failed_qps;
   Counter relay_messages;        // received and understood
   Counter connect_messages;      // received and understood
+  Counter half_open_drops;       // connect messages of hosts that have begun too many connections and not used them
   Counter probes_sent;           // empty messages that ask an idle peer for a sign of life
 };
 

@@ -12,7 +12,17 @@
 namespace ina::engine {
 namespace {
 
-constexpr std::uint32_t kBlockQpns = 1u << wire::kQpnBlockBits;
+// Without a relay an interface has all QP numbers of a top byte: one process of those that share a port, and nobody else asks for more.
+constexpr unsigned kTopByteBits = 16;
+
+// Of one host: an eighth of all. A host that uses its connections may have many more; behind a relay all hosts look like one.
+constexpr std::uint32_t kMostHalfOpen = (1u << kTopByteBits) / 8;
+
+// Geometric: thousands of connections come one by one.
+template <typename T>
+void reserve_one_more(std::vector<T>& list) {
+  if (list.capacity() == list.size()) list.reserve(2 * list.size() + 8);
+}
 
 const char* describe(wire::RelayRefusal reason) noexcept {
   switch (reason) {
@@ -42,13 +52,13 @@ Engine::Engine(const EngineOptions& options, PacketIo& io, Clock& clock, MemoryT
       random_state_(options.seed),
       send_buffers_(options.send_buffers, options.segment_bytes),
       receive_resources_(options.receive_buffers, options.segment_bytes),
-      qps_(kBlockQpns),
-      connector_(options.connect_timeout) {
+      qps_(options.relay ? wire::kQpnBlockBits : kTopByteBits),
+      connector_(options.connect_timeout, options.relay ? ~0u : kMostHalfOpen) {
   if (options.mtu < kMinMtu || options.mtu > kMaxMtu || options.mtu % 8 != 0) throw Error(Failure::kInvalid, "mtu " + std::to_string(options.mtu) + " is not a multiple of 8 from 256 to 8960");
   receive_resources_.acknowledge_delay = options.acknowledge_delay;
   delivering_.reserve(options.receive_buffers);
-  qpn_base_ = draw_qpn_block() << wire::kQpnBlockBits;
-  next_index_ = static_cast<std::uint32_t>(random() % kBlockQpns);
+  const std::uint32_t qpn_base = draw_qpn_base();
+  qps_.move_to(qpn_base, random());
   if (options.relay) relay_.emplace(options.local, *options.relay, random());
   instance_ = (random() & ServiceAddress::kInstanceMask) | 1;
   nonce_key_ = random();
@@ -62,13 +72,10 @@ Engine::~Engine() {
   batch_.send(io_, counters_);
 }
 
-// Without a relay nobody else chooses; with a shared port the block lies in the part of the numbers that is ours.
-std::uint32_t Engine::draw_qpn_block() noexcept {
-  constexpr unsigned kBlockBitsBelowTopByte = 16 - wire::kQpnBlockBits;
-  if (!options_.qpn_top_byte) return static_cast<std::uint32_t>(random() % wire::kLastQpnBlock) + wire::kFirstQpnBlock;
-  const std::uint32_t first = std::uint32_t{*options_.qpn_top_byte} << kBlockBitsBelowTopByte;
-  const std::uint32_t block = first + static_cast<std::uint32_t>(random()) % (1u << kBlockBitsBelowTopByte);
-  return std::max<std::uint32_t>(block, wire::kFirstQpnBlock);
+// With a relay, which gives a block later, any; a port that is shared leaves no choice.
+std::uint32_t Engine::draw_qpn_base() noexcept {
+  if (options_.relay) return (static_cast<std::uint32_t>(random() % wire::kLastQpnBlock) + wire::kFirstQpnBlock) << wire::kQpnBlockBits;
+  return std::uint32_t{options_.qpn_top_byte ? *options_.qpn_top_byte : static_cast<std::uint8_t>(random() % 255 + 1)} << kTopByteBits;
 }
 
 std::uint64_t Engine::random() noexcept {  // splitmix64
@@ -92,7 +99,7 @@ void Engine::open_relay(Nanoseconds give_up_after) {
     pace_.poll_now();
     receive(clock_.now());
   }
-  qpn_base_ = std::uint32_t{relay_->client.block()} << wire::kQpnBlockBits;
+  qps_.move_to(std::uint32_t{relay_->client.block()} << wire::kQpnBlockBits, random());
 }
 
 void Engine::mute() noexcept {
@@ -101,16 +108,16 @@ void Engine::mute() noexcept {
 }
 
 Qp* Engine::create_qp() {
-  if (live_.size() == kMaxQps) return nullptr;
-  for (auto* list : {&live_, &sending_, &responding_, &eventful_, &paced_}) list->reserve(live_.size() + 1);
-  timers_.reserve(live_.size() + 1);
-  while (next_index_ == 0 || qps_[next_index_] != nullptr) next_index_ = (next_index_ + 1) % kBlockQpns;
+  if (live_.size() == max_qps()) return nullptr;
+  reserve_one_more(live_);
+  for (auto* list : {&sending_, &responding_, &eventful_, &paced_}) list->reserve(live_.capacity());
+  timers_.reserve(live_.capacity());
+  const std::uint32_t number = qps_.reserve();
   const auto first_psn = static_cast<std::uint32_t>(random()) & wire::kPsnMask;
-  auto& place = qps_[next_index_];
-  place = std::make_unique<Qp>(qpn_base_ | next_index_, first_psn, options_.requester, memory_, receive_resources_, counters_);
-  next_index_ = (next_index_ + 1) % kBlockQpns;
-  live_.push_back(place.get());
-  return place.get();
+  Qp* const qp = qps_.add(std::make_unique<Qp>(number, first_psn, options_.requester, memory_, receive_resources_, counters_));
+  qp->live_place = live_.size();
+  live_.push_back(qp);
+  return qp;
 }
 
 QpAddress Engine::address(const Qp& qp) const noexcept { return {.qpn = qp.number(), .first_psn = qp.first_psn(), .mtu = options_.mtu}; }
@@ -147,9 +154,15 @@ void Engine::destroy_qp(Qp* qp) noexcept {
   qp->requester.fail(QpError::kCancelled);
   while (const auto completed = qp->requester.take_completed()) send_buffers_.give_back(completed->buffer);
   in_flight_ -= qp->counted_in_flight;
-  for (auto* list : {&live_, &sending_, &responding_, &eventful_, &paced_}) std::erase(*list, qp);
+  live_.back()->live_place = qp->live_place;
+  live_[qp->live_place] = live_.back();
+  live_.pop_back();
+  if (qp->is_listed_for_sending) std::erase(sending_, qp);
+  if (qp->is_listed_for_response) std::erase(responding_, qp);
+  if (qp->is_listed_for_events) std::erase(eventful_, qp);
+  if (qp->is_listed_as_paced) std::erase(paced_, qp);
   timers_.remove(*qp);
-  qps_[qp->number() % kBlockQpns].reset();
+  qps_.remove(*qp);
 }
 
 bool Engine::can_post(const Qp& qp, std::uint32_t length) const noexcept { return qp.is_connected() && !qp.has_failed() && qp.requester.has_room(length); }
@@ -176,8 +189,8 @@ void Engine::on_qp_failed(Qp& qp) noexcept {
 }
 
 Qp* Engine::find(std::uint32_t qpn) const noexcept {
-  Qp* const qp = qps_[qpn % kBlockQpns].get();
-  return qp != nullptr && qp->number() == qpn && qp->is_connected() ? qp : nullptr;
+  Qp* const qp = qps_.find(qpn);
+  return qp != nullptr && qp->is_connected() ? qp : nullptr;
 }
 
 void Engine::list_for_sending(Qp& qp) noexcept {

@@ -21,6 +21,7 @@
 #include "ucx_tl/engine/packet_io.hpp"
 #include "ucx_tl/engine/poll_pace.hpp"
 #include "ucx_tl/engine/qp.hpp"
+#include "ucx_tl/engine/qp_table.hpp"
 #include "ucx_tl/engine/relay_client.hpp"
 
 namespace ina::engine {
@@ -58,9 +59,6 @@ enum class PostStatus : std::uint8_t { kPosted, kNoResource, kFailed };
 
 class Engine {
  public:
-  // One number of the block is the service QPN.
-  static constexpr std::uint32_t kMaxQps = (1u << wire::kQpnBlockBits) - 1;
-
   Engine(const EngineOptions&, PacketIo&, Clock&, MemoryTable&);
   ~Engine();
   Engine(const Engine&) = delete;
@@ -80,7 +78,7 @@ class Engine {
   // In band: the QP connects to one that the peer's interface makes, which only receives. It can be posted to once is_connecting() is false.
   // False: the address makes no sense.
   [[nodiscard]] bool connect_to_service(Qp&, const wire::UdpAddress& peer, const ServiceAddress&);
-  [[nodiscard]] ServiceAddress service_address() const noexcept { return {.qpn = qpn_base_, .instance = instance_}; }
+  [[nodiscard]] ServiceAddress service_address() const noexcept { return {.qpn = qps_.service_qpn(), .instance = instance_}; }
   // Posts an empty message that completes when the peer acknowledges it.
   [[nodiscard]] PostStatus probe(Qp&, void* token) noexcept;
   // Gives up what is posted and tells the sink of it, now.
@@ -110,6 +108,7 @@ class Engine {
   [[nodiscard]] const RelayClient* relay() const noexcept { return relay_ ? &relay_->client : nullptr; }
   [[nodiscard]] std::uint64_t progress_calls() const noexcept { return progress_calls_; }
   [[nodiscard]] std::size_t qp_count() const noexcept { return live_.size(); }  // passive ones of connections in band included
+  [[nodiscard]] std::size_t max_qps() const noexcept { return qps_.capacity(); }
   [[nodiscard]] bool has_events() const noexcept;
   void count_bad_message() noexcept { counters_.bad_messages.add(); }
 
@@ -124,7 +123,7 @@ class Engine {
   };
 
   [[nodiscard]] std::uint64_t random() noexcept;
-  [[nodiscard]] std::uint32_t draw_qpn_block() noexcept;
+  [[nodiscard]] std::uint32_t draw_qpn_base() noexcept;
   [[nodiscard]] Qp* find(std::uint32_t qpn) const noexcept;
   void list_for_sending(Qp&) noexcept;
   void note(Qp&) noexcept;  // something about the QP changed: sending, deadlines, events
@@ -156,7 +155,7 @@ class Engine {
     if (!is_quiet) [[unlikely]] serve(now, may_allocate);
   }
   void serve(Nanoseconds now, bool may_allocate) noexcept;
-  void answer(const Connector::Request&) noexcept;
+  void answer(const Connector::Request&, Nanoseconds now) noexcept;
   void watch(Qp&, Nanoseconds keepalive) noexcept;
   void send_connect_messages() noexcept;
   void probe_idle(Nanoseconds now) noexcept;
@@ -174,7 +173,7 @@ class Engine {
   wire::IdentificationEffects identifications_;  // of what comes in
   PollPace pace_;
 
-  std::vector<std::unique_ptr<Qp>> qps_;   // by the low bits of the QP number
+  QpTable qps_;
   std::vector<Qp*> live_;
   // Those that need something, perhaps: so that a call costs what is active, not what is there. Capacity as live_.
   std::vector<Qp*> sending_;
@@ -182,8 +181,6 @@ class Engine {
   std::vector<Qp*> eventful_;              // have something to report
   std::vector<Qp*> paced_;                 // send again at a time of their own
   DeadlineHeap<Qp> timers_;
-  std::uint32_t qpn_base_ = 0;             // block of QP numbers
-  std::uint32_t next_index_ = 0;
   Nanoseconds next_response_ = kNever;     // none of the responses is due earlier
   Nanoseconds next_paced_ = kNever;        // none of those that are paced sends earlier
   std::uint64_t in_flight_ = 0;            // packets, over all QPs

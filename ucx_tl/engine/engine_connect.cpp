@@ -65,7 +65,7 @@ void Engine::on_connect_packet(const IncomingPacket& incoming, const wire::Packe
   }
   counters_.connect_messages.add();
   // A message to a number of an interface that was here before is answered as well: the peer learns that it is gone.
-  const std::uint64_t instance = packet.bth.dest_qpn == qpn_base_ ? instance_ : 0;
+  const std::uint64_t instance = packet.bth.dest_qpn == qps_.service_qpn() ? instance_ : 0;
   apply(connector_.on_message(incoming.from, packet.deth.source_qpn, *message, instance));
 }
 
@@ -96,15 +96,16 @@ void Engine::serve(Nanoseconds now, bool may_allocate) noexcept {
   if (may_allocate && connector_.has_work()) {
     while (Qp* const dead = connector_.take_dead()) destroy_qp(dead);
     connector_.collect();
-    while (const auto request = connector_.take_request()) answer(*request);
+    while (const auto request = connector_.take_request()) answer(*request, now);
   }
   if (may_allocate && now >= next_probe_) probe_idle(now);  // the message may be the first for a while, and need memory
   if (!connector_.outgoing().empty()) send_connect_messages();
 }
 
-void Engine::answer(const Connector::Request& request) noexcept {
+void Engine::answer(const Connector::Request& request, Nanoseconds now) noexcept {
   Qp* qp = nullptr;
   try {
+    if (!connector_.has_room_for(request, now)) return counters_.half_open_drops.add();
     qp = create_qp();
     if (qp == nullptr) return connector_.refuse(request, wire::ConnectRefusal::kNoQp);
     qp->is_failure_reported = true;  // nobody would know what to do with it
@@ -127,7 +128,7 @@ void Engine::watch(Qp& qp, Nanoseconds keepalive) noexcept {
 void Engine::send_connect_messages() noexcept {
   for (const Connector::Outgoing& outgoing : connector_.outgoing()) {
     const Destination destination(outgoing.to);
-    const auto bytes = build(outgoing, qpn_base_, wire::IcrcFlow(options_.local, outgoing.to));
+    const auto bytes = build(outgoing, qps_.service_qpn(), wire::IcrcFlow(options_.local, outgoing.to));
     const iovec piece{.iov_base = const_cast<std::byte*>(bytes.data()), .iov_len = bytes.size()};
     const OutgoingPacket packet{.to = &destination, .pieces = &piece, .piece_count = 1};
     // One that is not taken is lost, as on a wire: whoever wants to know asks again.

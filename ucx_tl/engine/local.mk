@@ -10,6 +10,7 @@ ucx_tl_engine_libinaengine_la_SOURCES = \
 	ucx_tl/engine/deadline_heap.hpp \
 	ucx_tl/engine/engine.hpp ucx_tl/engine/engine.cpp ucx_tl/engine/engine_connect.cpp ucx_tl/engine/engine_progress.cpp ucx_tl/engine/engine_receive.cpp \
 	ucx_tl/engine/error.hpp \
+	ucx_tl/engine/half_open.hpp \
 	ucx_tl/engine/memory_table.hpp ucx_tl/engine/memory_table.cpp \
 	ucx_tl/engine/message.hpp \
 	ucx_tl/engine/message_queue.hpp \
@@ -20,7 +21,7 @@ ucx_tl_engine_libinaengine_la_SOURCES = \
 	ucx_tl/engine/payload_limit.hpp ucx_tl/engine/payload_limit.cpp \
 	ucx_tl/engine/poll_pace.hpp \
 	ucx_tl/engine/port_steering.hpp ucx_tl/engine/port_steering.cpp \
-	ucx_tl/engine/qp.hpp \
+	ucx_tl/engine/qp.hpp ucx_tl/engine/qp_table.hpp \
 	ucx_tl/engine/relay_client.hpp ucx_tl/engine/relay_client.cpp \
 	ucx_tl/engine/requester.hpp ucx_tl/engine/requester.cpp ucx_tl/engine/requester_answer.cpp \
 	ucx_tl/engine/resolve.hpp ucx_tl/engine/resolve.cpp \

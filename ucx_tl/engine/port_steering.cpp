@@ -48,7 +48,10 @@ bool steer_by_qp(int udp_descriptor, std::span<const SteeringException> exceptio
     program[size++] = answer(exception.place);
   }
   program[size++] = answer_accumulator();
-  const sock_fprog attached{.len = static_cast<unsigned short>(size), .filter = program.data()};
+  sock_fprog attached;
+  std::memset(&attached, 0, sizeof attached);  // its padding too: it goes to the kernel
+  attached.len = static_cast<unsigned short>(size);
+  attached.filter = program.data();
   return setsockopt(udp_descriptor, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, &attached, sizeof attached) == 0;
 }
 

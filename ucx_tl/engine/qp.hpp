@@ -68,6 +68,7 @@ class Qp {
   bool is_listed_as_paced = false;
   bool is_failure_reported = false;
   std::uint32_t counted_in_flight = 0;
+  std::size_t live_place = 0;
   std::uint64_t posted_at_last_look = 0;
   DeadlineEntry deadline_entry;
 

@@ -12,4 +12,7 @@ namespace ina::engine {
 // An address of the wanted family. Throws Error, which says what is wrong with the text.
 [[nodiscard]] wire::UdpAddress resolve(std::string_view host_port, bool want_ipv6);
 
+// Whether it is an address of this host (of this network namespace): one that a socket can have.
+[[nodiscard]] bool is_of_this_host(wire::UdpAddress) noexcept;
+
 }  // namespace ina::engine

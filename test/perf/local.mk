@@ -31,7 +31,7 @@ test_perf_stream_bench_CXXFLAGS = $(AM_CXXFLAGS) $(BENCHMARK_CFLAGS)
 test_perf_stream_bench_LDADD = ompi_coll_ina/core/libinacore.la $(BENCHMARK_LIBS)
 endif
 
-.PHONY: perf perf-run perf-ucx perf-hosts
+.PHONY: perf perf-run perf-ucx perf-hosts perf-wire
 perf: $(INA_BENCHMARKS)
 	$(top_srcdir)/test/perf/ratios --builddir $(top_builddir)
 
@@ -72,3 +72,16 @@ test_perf_udp_yardstick_SOURCES = test/perf/udp_yardstick.cpp test/perf/udp_yard
 
 perf-hosts: all test/perf/udp_yardstick
 	$(abs_top_srcdir)/test/perf/hosts --builddir $(abs_top_builddir)
+
+# A switch in the wire beside the relay and the kernel's bridge, as root: make perf-wire.
+EXTRA_DIST += test/perf/wire
+if HAVE_SWITCH
+EXTRA_PROGRAMS += test/perf/wire_load
+CLEANFILES += test/perf/wire_load
+test_perf_wire_load_SOURCES = test/perf/wire_load.cpp test/aggregator/ring.hpp
+test_perf_wire_load_CXXFLAGS = $(AM_CXXFLAGS) $(CLI11_CFLAGS)
+test_perf_wire_load_LDADD = switch/softswitch/libinasoftswitch.la
+
+perf-wire: ina-softswitch test/perf/wire_load
+	$(abs_top_srcdir)/test/perf/wire --builddir $(abs_top_builddir)
+endif

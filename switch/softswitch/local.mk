@@ -26,6 +26,7 @@ bin_PROGRAMS += ina-softswitch
 ina_softswitch_SOURCES = \
 	switch/softswitch/main.cpp \
 	switch/softswitch/program.hpp switch/softswitch/program.cpp \
+	switch/softswitch/port_opener.hpp switch/softswitch/port_opener.cpp \
 	switch/softswitch/settings.hpp switch/softswitch/settings.cpp \
 	switch/softswitch/wire_path.hpp switch/softswitch/wire_path.cpp
 ina_softswitch_CXXFLAGS = $(AM_CXXFLAGS) $(SPDLOG_CFLAGS) $(CLI11_CFLAGS)

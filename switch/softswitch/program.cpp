@@ -97,7 +97,7 @@ std::unique_ptr<DataPath> Program::open_data_path(std::uint64_t instance) {
     const Relay::Settings relay{.own = listening_.data_address, .instance = instance, .first_block = static_cast<std::uint16_t>(instance >> 48)};
     return std::make_unique<RelayPath>(aggregator_, std::move(listening_.data), relay, settings_.faults, on_bind);
   }
-  const WireSettings wire{.ports = settings_.ports, .faults = settings_.faults, .seed = instance};
+  const WireSettings wire{.ports = settings_.ports, .mode = settings_.mode, .faults = settings_.faults, .seed = instance};
   return std::make_unique<WirePath>(aggregator_, wire, on_bind, [this] {
     if (manager_) manager_->on_capabilities();
   });

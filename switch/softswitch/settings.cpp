@@ -3,6 +3,7 @@
 #include "switch/softswitch/settings.hpp"
 
 #include <CLI/CLI.hpp>
+#include <map>
 #include <set>
 
 namespace ina::softswitch {
@@ -47,6 +48,13 @@ std::optional<Settings> parse_settings(int argc, char** argv, int& exit_code) {
                           ->type_name("IF")
                           ->allow_extra_args(false);
   data->excludes(ports);
+  const std::map<std::string, PortMode> modes{{"auto", PortMode::kAuto}, {"xdp", PortMode::kXdp}, {"packet", PortMode::kPacket}};
+  std::string mode = "auto";
+  app.add_option("--mode", mode, "How the ports get at packets: AF_XDP beside a kernel bridge, packet sockets, or what can be had, in this order")
+      ->check(CLI::IsMember({"auto", "xdp", "packet"}))
+      ->needs(ports)
+      ->type_name("MODE")
+      ->capture_default_str();
   app.add_option("--slots", settings.slots, "Slots of all groups together; a group of window W takes 2 W")
       ->check(CLI::Range(kMinSlots, kMaxSlots))
       ->type_name("N")
@@ -66,6 +74,7 @@ std::optional<Settings> parse_settings(int argc, char** argv, int& exit_code) {
     exit_code = app.exit(error) == 0 ? 0 : 2;
     return std::nullopt;
   }
+  settings.mode = modes.at(mode);
   if (is_verbose) settings.log_level = "debug";
   return settings;
 }

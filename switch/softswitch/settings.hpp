@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "switch/softswitch/fault_injector.hpp"
+#include "switch/softswitch/port_opener.hpp"
 
 namespace ina::softswitch {
 
@@ -16,6 +17,7 @@ struct Settings {
   std::string listen = "127.0.0.1:5050";
   std::string data = "127.0.0.1:0";
   std::vector<std::string> ports;  // interfaces to be in the wire between; none: the relay is served
+  PortMode mode = PortMode::kAuto;  // of the ports
   std::uint32_t slots = 8192;
   FaultSettings faults;
   std::string log_level = "info";

@@ -10,10 +10,7 @@
 #include <cerrno>
 #include <system_error>
 
-#include "net/error.hpp"
-#include "switch/softswitch/kernel_bridge.hpp"
 #include "switch/softswitch/listening.hpp"
-#include "switch/softswitch/packet_port.hpp"
 #include "wire/limits.hpp"
 #include "wire/roce.hpp"
 
@@ -21,6 +18,7 @@ namespace ina::softswitch {
 
 namespace {
 
+constexpr unsigned kCallsPerEvents = 64;
 constexpr std::uint32_t kLinkEvents = 0xffffffff;  // instead of the number of a port
 // What an IPv4 packet has around a chunk's payload. Hosts that use IPv6 know that their packets carry less.
 constexpr std::size_t kAround = wire::kIpv4HeaderBytes + wire::kUdpHeaderBytes + wire::kBthBytes + wire::kRethBytes + wire::kIcrcBytes;
@@ -43,6 +41,7 @@ WirePath::WirePath(aggregator::Aggregator& aggregator, const WireSettings& setti
     : aggregator_(aggregator),
       on_payload_(std::move(on_payload)),
       epoll_(::epoll_create1(EPOLL_CLOEXEC)),
+      opener_(settings.mode, settings.ports),
       switch_(aggregator, *this, static_cast<PortIndex>(settings.ports.size()), settings.seed, std::move(on_bind)) {
   if (!epoll_) throw std::system_error(errno, std::generic_category(), "cannot open an epoll instance");
   if (settings.faults.any()) {
@@ -50,14 +49,15 @@ WirePath::WirePath(aggregator::Aggregator& aggregator, const WireSettings& setti
     outward_faults_ = std::make_unique<FaultyPort::Injector>(settings.faults.with_side(1));
   }
   watch(link_watch_.descriptor(), kLinkEvents);
-  KernelBridge::remove_left_over(settings.ports);
-  for (const std::string& name : settings.ports) {
-    Port& port = ports_.emplace_back();
-    port.name = name;
-    port.link = links_.find(name);
-    if (!port.link) throw SetupError("port " + name + ": there is no such interface (ip link shows those that are here)");
-    open(port);
-    if (!port.link->is_up) spdlog::warn("port {} is down: set it up with ip link set {} up", name, name);
+  ports_.resize(settings.ports.size());
+  auto opened = opener_.take();
+  for (std::size_t i = 0; i < ports_.size(); ++i) {
+    Port& port = ports_[i];
+    port.name = settings.ports[i];
+    port.link = links_.find(port.name);
+    if (!port.link) throw SetupError("port " + port.name + ": its interface has gone");
+    use(port, std::move(opened[i]));
+    if (!port.link->is_up) spdlog::warn("port {} is down: set it up with ip link set {} up", port.name, port.name);
   }
   choose_payload();
 }
@@ -69,20 +69,8 @@ void WirePath::watch(int descriptor, std::uint32_t label) {
   if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, descriptor, &event) != 0) throw std::system_error(errno, std::generic_category(), "cannot watch a port");
 }
 
-// Why an interface cannot be a port; empty: it can.
-std::string WirePath::objection(const Port& port) {
-  if (port.link->master == 0) return {};
-  const auto master = links_.find(port.link->master);
-  const std::string way_out = "; take it out with ip link set " + port.name + " nomaster";
-  if (master && master->kind == "bridge") return "port " + port.name + " is a port of the kernel's bridge " + master->name + ", which would forward every frame once more" + way_out;
-  return "port " + port.name + " belongs to another interface" + (master ? ", " + master->name : "") + way_out;
-}
-
-// Throws SetupError.
-void WirePath::open(Port& port) {
-  const std::string why_not = objection(port);
-  if (!why_not.empty()) throw SetupError(why_not);
-  port.frames = std::make_unique<PacketPort>(port.name, port.link->index);
+void WirePath::use(Port& port, std::unique_ptr<FramePort> frames) {
+  port.frames = std::move(frames);
   if (inward_faults_) port.frames = std::make_unique<FaultyPort>(std::move(port.frames), *inward_faults_, *outward_faults_);
   const auto index = static_cast<std::uint32_t>(&port - ports_.data());
   for (const int descriptor : port.frames->descriptors()) watch(descriptor, index);
@@ -100,6 +88,8 @@ bool WirePath::serve(Time now) {
     Port& port = ports_[index];
     if (port.frames != nullptr && !port.frames->takes_all_frames()) has_received |= receive(index, now);
   }
+  // AF_XDP ports show in memory that something is there: no system call to ask, but now and then for links.
+  if (has_received && opener_.is_xdp() && ++calls_until_events_ % kCallsPerEvents != 0) return true;
   std::array<epoll_event, 64> events;
   const int count = ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), 0);
   for (int i = 0; i < count; ++i) {
@@ -151,7 +141,7 @@ void WirePath::look_at(PortIndex index) {
   auto link = links_.find(port.name);
   if (is_same(link, port.link) && (port.frames != nullptr) == (link.has_value() && port.complaint.empty())) return;
   const auto before = std::exchange(port.link, link);
-  if (!link || (before && before->index != link->index) || !objection(port).empty()) {
+  if (!link || (before && before->index != link->index) || !opener_.objection(*link).empty()) {
     close(port);
     switch_.forget(index);
   }
@@ -161,7 +151,8 @@ void WirePath::look_at(PortIndex index) {
   }
   try {
     if (port.frames == nullptr) {
-      open(port);
+      if (const std::string why_not = opener_.objection(*link); !why_not.empty()) throw SetupError(why_not);
+      use(port, opener_.open(*link));
       port.complaint.clear();
       spdlog::info("port {} is back", port.name);
     }
@@ -179,7 +170,7 @@ void WirePath::look_at(PortIndex index) {
 void WirePath::choose_payload() {
   std::size_t smallest = kAround + wire::kMaxPayload;
   for (const Port& port : ports_) {
-    if (port.frames != nullptr) smallest = std::min<std::size_t>(smallest, port.link->mtu);
+    if (port.frames != nullptr) smallest = std::min({smallest, std::size_t{port.link->mtu}, opener_.max_ip_bytes()});
   }
   const std::size_t payload = std::max((smallest - std::min(smallest, kAround)) & ~std::size_t{3}, wire::kMinPayload);
   if (payload == payload_) return;
@@ -192,7 +183,7 @@ void WirePath::choose_payload() {
 std::string WirePath::description() const {
   std::string text = "ports";
   for (const Port& port : ports_) text += (&port == ports_.data() ? " " : ", ") + port.name;
-  return text + " by packet sockets, chunks of up to " + std::to_string(payload_) + " bytes";
+  return text + " " + opener_.description() + ", chunks of up to " + std::to_string(payload_) + " bytes";
 }
 
 void WirePath::add_counters(Counters& all) const {

@@ -15,12 +15,14 @@
 #include "switch/softswitch/data_path.hpp"
 #include "switch/softswitch/faulty_port.hpp"
 #include "switch/softswitch/frame_port.hpp"
+#include "switch/softswitch/port_opener.hpp"
 #include "switch/softswitch/wire_switch.hpp"
 
 namespace ina::softswitch {
 
 struct WireSettings {
   std::vector<std::string> ports;  // interfaces
+  PortMode mode = PortMode::kAuto;
   FaultSettings faults;
   std::uint64_t seed = 0;
 };
@@ -49,8 +51,7 @@ class WirePath final : public DataPath, private FrameOutbox {
 
   void send(PortIndex, const FramePieces&) noexcept override;
   void before_change(std::span<const std::byte> body) noexcept override;
-  [[nodiscard]] std::string objection(const Port&);
-  void open(Port&);
+  void use(Port&, std::unique_ptr<FramePort>);
   void close(Port&) noexcept;
   void look_at(PortIndex);
   void choose_payload();
@@ -61,10 +62,12 @@ class WirePath final : public DataPath, private FrameOutbox {
   std::function<void()> on_payload_;
   net::Descriptor epoll_;
   net::Links links_;
+  PortOpener opener_;
   net::LinkWatch link_watch_;
   bool links_changed_ = false;
   std::unique_ptr<FaultyPort::Injector> inward_faults_, outward_faults_;
   std::vector<Port> ports_;
+  unsigned calls_until_events_ = 0;
   std::size_t payload_ = 0;
   std::uint64_t port_down_ = 0;  // frames for a port that is down or gone
   WireSwitch switch_;

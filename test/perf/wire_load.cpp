@@ -34,13 +34,15 @@ using namespace std::chrono_literals;
 constexpr auto kLost = 20ms;
 constexpr auto kPatience = 10s;
 constexpr std::uint32_t kForwardWindow = 256;
+// What a host sends before the next one has its turn. Results come once all have sent: long bursts would make switch and hosts wait for each other.
+constexpr unsigned kBurst = 16;
 
 struct Options {
   std::string manager;             // path of its socket; empty: no group
   std::vector<std::string> hosts;  // NAMESPACE,DEVICE,IP
   std::string relay;               // ADDRESS:PORT; empty: the switch is in the wire
   std::string relay_device;        // NAMESPACE,DEVICE that packets to the relay go to
-  std::uint32_t payload = 1408, window = 64;
+  std::uint32_t payload = 1408, window = 128;
   double seconds = 3;
 };
 
@@ -128,7 +130,7 @@ class Group {
     bind(manager);
     make_templates();
     next_.assign(n_, ring_.spec.first_seq);
-    results_.assign(n_, ring_.spec.first_seq);
+    results_ = acknowledged_ = next_;
   }
 
   // One round of all members; whether anything moved.
@@ -136,7 +138,7 @@ class Group {
     bool moved = false;
     for (std::uint16_t m = 0; m < n_; ++m) {
       moved |= receive(m);
-      for (unsigned i = 0; i < 64 && wire::seq_distance(next_[m], results_[m]) < static_cast<std::int32_t>(ring_.spec.window); ++i, moved = true) contribute(m, next_[m]++);
+      for (unsigned i = 0; i < kBurst && wire::seq_distance(next_[m], results_[m]) < static_cast<std::int32_t>(ring_.spec.window); ++i, moved = true) contribute(m, next_[m]++);
       hosts_[m].port->flush();
     }
     return moved;
@@ -225,19 +227,23 @@ class Group {
     const auto frames = hosts_[m].port->receive();
     if (frames.empty()) return false;
     hosts_[m].received += frames.size();
-    bool is_new = false;
     for (const auto& frame : frames) {
       const std::size_t at = heads_[m].size() + wire::headers_bytes(wire::Opcode::kWriteOnly);
       if (frame.bytes.size() < at + wire::kFramingBytes) continue;
       const auto header = wire::decode_header(frame.bytes.subspan(at));
       if (!header || header->kind != wire::Kind::kResult || header->contributions != n_ || header->seq != results_[m]) continue;
       ++results_[m];
-      is_new = true;
     }
-    if (is_new) send(m, left(m), ring_.acknowledgement(left(m), results_[m] - 1, wire::kSyndromeAck, results_[m] - ring_.spec.first_seq));
+    if (results_[m] - acknowledged_[m] >= kResultsPerAck) acknowledge(m);
     return true;
   }
 
+  void acknowledge(std::uint16_t m) {
+    acknowledged_[m] = results_[m];
+    send(m, left(m), ring_.acknowledgement(left(m), results_[m] - 1, wire::kSyndromeAck, results_[m] - ring_.spec.first_seq));
+  }
+
+  static constexpr std::uint32_t kResultsPerAck = 32;
   static constexpr std::ptrdiff_t kSeqAt = 16;  // in the INA header
   std::deque<Host>& hosts_;
   std::uint16_t n_;
@@ -247,7 +253,7 @@ class Group {
   std::vector<wire::IcrcFlow> flows_;
   std::vector<Place> places_;
   std::vector<test::Bytes> heads_;
-  std::vector<std::uint32_t> next_, results_;  // of each member: what it sends and what it lacks next
+  std::vector<std::uint32_t> next_, results_, acknowledged_;  // of each member: what it sends next, what it lacks, and had acknowledged
 };
 
 // RoCE packets of no group: each host to the next.

@@ -21,6 +21,12 @@ namespace {
 constexpr double kSetUpSeconds = 20.0;
 constexpr int kWarmUps = 3;
 constexpr double kWarmUpSeconds = 0.5;
+// Calls of one size until coll_ina_select=auto has chosen, at most.
+struct Trial {
+  std::size_t largest_bytes;
+  int calls;
+};
+constexpr Trial kTrials[] = {{32 << 10, 42}, {512 << 10, 22}, {~std::size_t{0}, 12}};
 // A batch of calls back to back; its mean is one sample.
 constexpr int kBatch = 20;
 
@@ -59,14 +65,14 @@ struct Job {
   return sum;
 }
 
-// Groups are asked for at the first call, and offloading begins some calls later.
+// Groups are asked for at the first call, and offloading, or comparing it with software, begins some calls later.
 void wait_for_offload(const demo::Counters& counters) {
   const double start = MPI_Wtime();
   for (;;) {
     int one = 1, sum = 0;
     MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     int goes_on = !counters.is_empty() && counters.value("coll_ina_operations_offloaded") == 0 &&
-                  counters.value("coll_ina_declined_no_switch") == 0 && MPI_Wtime() - start < kSetUpSeconds;
+                  counters.value("coll_ina_declined_cost") == 0 && counters.value("coll_ina_declined_no_switch") == 0 && MPI_Wtime() - start < kSetUpSeconds;
     MPI_Bcast(&goes_on, 1, MPI_INT, 0, MPI_COMM_WORLD);
     if (goes_on == 0) return;
   }
@@ -96,7 +102,8 @@ template <typename T>
 class Measurement {
  public:
   Measurement(const Options& options, const Job& job, MPI_Datatype type, MPI_Op op, std::size_t bytes)
-      : options_(options), job_(job), type_(type), op_(op), pattern_(options.operation, job.ranks), in_(bytes / sizeof(T)), out_(in_.size()) {}
+      : options_(options), job_(job), type_(type), op_(op), pattern_(options.operation, job.ranks), in_(bytes / sizeof(T)), out_(in_.size()),
+        calls_(bytes <= options.back_to_back ? kBatch : 1) {}
 
   // What is counted begins after the warm-up.
   [[nodiscard]] Samples run(const demo::Counters& counters) {
@@ -104,7 +111,7 @@ class Measurement {
     samples_ = {};
     samples_.before = totals_now(counters);
     samples_.times_us.reserve(static_cast<std::size_t>(iterations));
-    for (int i = 0; i < iterations; ++i) sample(options_.back_to_back ? kBatch : 1);
+    for (int i = 0; i < iterations; ++i) sample();
     samples_.after = totals_now(counters);
     return std::move(samples_);
   }
@@ -112,32 +119,37 @@ class Measurement {
  private:
   // Warms up, then rank 0 tells how many samples fit into the time.
   [[nodiscard]] int agree_on_iterations() {
-    const int calls = options_.back_to_back ? kBatch : 1;
     const double start = MPI_Wtime();
     int goes_on = 1;
     for (int i = 1; goes_on != 0; ++i) {
-      sample(calls);
+      sample();
       goes_on = i < kWarmUps && MPI_Wtime() - start < kWarmUpSeconds ? 1 : 0;
+      if (options_.settles && i * calls_ < trial_calls()) goes_on = 1;
       MPI_Bcast(&goes_on, 1, MPI_INT, 0, MPI_COMM_WORLD);
     }
-    const double each_s = std::max(samples_.times_us.back() * 1e-6 * calls, 1e-7);
+    const double each_s = std::max(samples_.times_us.back() * 1e-6 * calls_, 1e-7);
     int iterations = static_cast<int>(std::clamp(options_.seconds / each_s, double(options_.min_iterations), double(options_.max_iterations)));
     MPI_Bcast(&iterations, 1, MPI_INT, 0, MPI_COMM_WORLD);
     return iterations;
   }
 
-  void sample(int calls) {
+  [[nodiscard]] int trial_calls() const {
+    const std::size_t bytes = in_.size() * sizeof(T);
+    return std::find_if(std::begin(kTrials), std::end(kTrials), [bytes](const Trial& trial) { return bytes <= trial.largest_bytes; })->calls;
+  }
+
+  void sample() {
     ++round_;
     pattern_.fill(in_.data(), in_.size(), job_.rank, round_);
     std::fill(out_.begin(), out_.end(), T{});
     MPI_Barrier(MPI_COMM_WORLD);
     const double processor_before = processor_seconds();
     const double start = MPI_Wtime();
-    for (int i = 0; i < calls; ++i) MPI_Allreduce(in_.data(), out_.data(), static_cast<int>(in_.size()), type_, op_, MPI_COMM_WORLD);
+    for (int i = 0; i < calls_; ++i) MPI_Allreduce(in_.data(), out_.data(), static_cast<int>(in_.size()), type_, op_, MPI_COMM_WORLD);
     const double end = MPI_Wtime();
     samples_.processor_s += processor_seconds() - processor_before;
-    samples_.times_us.push_back((end - start) * 1e6 / calls);
-    samples_.calls += static_cast<unsigned long long>(calls);
+    samples_.times_us.push_back((end - start) * 1e6 / calls_);
+    samples_.calls += static_cast<unsigned long long>(calls_);
     samples_.wrong += pattern_.count_wrong(out_.data(), out_.size(), round_);
   }
 
@@ -147,6 +159,7 @@ class Measurement {
   MPI_Op op_;
   Pattern<T> pattern_;
   std::vector<T> in_, out_;
+  int calls_;  // of a sample
   unsigned round_ = 0;
   Samples samples_;
 };

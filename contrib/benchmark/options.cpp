@@ -26,12 +26,19 @@ bool parse_count(const std::string& text, int& count) {
   return true;
 }
 
+bool parse_bytes(const std::string& text, std::size_t least, std::size_t& bytes) {
+  double number = 0;
+  if (!parse_number(text, static_cast<double>(least), static_cast<double>(kMostBytes), number)) return false;
+  bytes = static_cast<std::size_t>(number);
+  return number == static_cast<double>(bytes);
+}
+
 bool parse_sizes(const std::string& text, std::vector<std::size_t>& sizes) {
   std::istringstream list(text);
   for (std::string item; std::getline(list, item, ',');) {
-    double bytes = 0;
-    if (!parse_number(item, 1, static_cast<double>(kMostBytes), bytes) || bytes != static_cast<double>(static_cast<std::size_t>(bytes))) return false;
-    sizes.push_back(static_cast<std::size_t>(bytes));
+    std::size_t bytes = 0;
+    if (!parse_bytes(item, 1, bytes)) return false;
+    sizes.push_back(bytes);
   }
   return !sizes.empty();
 }
@@ -56,6 +63,7 @@ bool parse_one(std::string_view name, const std::string& value, Options& options
   if (name == "--seconds") return parse_number(value, 1e-3, 3600, options.seconds);
   if (name == "--min-iterations") return parse_count(value, options.min_iterations);
   if (name == "--max-iterations") return parse_count(value, options.max_iterations);
+  if (name == "--back-to-back") return parse_bytes(value, 0, options.back_to_back);
   return false;
 }
 
@@ -63,13 +71,13 @@ bool parse_one(std::string_view name, const std::string& value, Options& options
 
 const char* const kUsage =
     "usage: mpirun ... measure --sizes BYTES[,BYTES...] [--type float|double|int32|int64] [--op sum|min|max] [--seconds S]\n"
-    "                          [--min-iterations N] [--max-iterations N] [--back-to-back]\n";
+    "                          [--min-iterations N] [--max-iterations N] [--back-to-back BYTES] [--settle]\n";
 
 std::string parse(int argc, char** argv, Options& options) {
   for (int i = 1; i < argc; ++i) {
     const std::string name = argv[i];
-    if (name == "--back-to-back") {
-      options.back_to_back = true;
+    if (name == "--settle") {
+      options.settles = true;
       continue;
     }
     if (i + 1 == argc) return name + ": unknown, or its value is missing";

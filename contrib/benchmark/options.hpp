@@ -18,7 +18,8 @@ struct Options {
   double seconds = 0.5;       // of timed calls a size
   int min_iterations = 3;
   int max_iterations = 2000;
-  bool back_to_back = false;  // no barrier between calls: a sample is the mean of a batch
+  std::size_t back_to_back = 0;  // up to this size there is no barrier between calls: a sample is the mean of a batch
+  bool settles = false;          // warms up for as long as ina may compare its paths
 };
 
 // Returns an empty text, or what is wrong with the arguments.

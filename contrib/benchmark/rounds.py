@@ -47,7 +47,7 @@ def jobs_of_round(plan):
     """(variant's name, words, how its output is read)."""
     for variant in plan["variants"]:
         mpirun = ["mpirun", "-np", str(plan["ranks"]), *variant["arguments"]]
-        yield variant["name"], [*mpirun, *plan["measure"]], measured
+        yield variant["name"], [*mpirun, *plan["measure"], *variant["measure"]], measured
         if plan["osu"]:
             yield "osu-" + variant["name"], [*mpirun, *plan["osu"]], osu_lines
 

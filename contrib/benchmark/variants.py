@@ -1,13 +1,13 @@
 """What is measured beside each other: ina, and coll/tuned's algorithms over both of Open MPI's ways to use TCP.
 
-Each variant is a name and what it adds to the command line of mpirun. Baselines come twice: as they are, and at settings that suit a slow
+Each variant is a name and what it adds to the command line of mpirun, and of the measuring program. Baselines come twice: as they are, and at settings that suit a slow
 link. As they are, a large message waits for its receiver (rendezvous), and pairs that exchange vectors take turns instead of sending at once.
 """
 import collections
 import shutil
 import subprocess
 
-Variant = collections.namedtuple("Variant", "name arguments is_ina")
+Variant = collections.namedtuple("Variant", "name arguments is_ina measure", defaults=[()])
 
 # Of each host in test/netlab.
 DEVICE = "eth0"
@@ -59,7 +59,7 @@ def has_han():
 def all_variants(largest_bytes):
     """Every variant that there is here, by name, ina first."""
     with_han = has_han()
-    variants = [Variant("ina", ina_arguments("always"), True), Variant("ina-auto", ina_arguments("auto"), True)]
+    variants = [Variant("ina", ina_arguments("always"), True), Variant("ina-auto", ina_arguments("auto"), True, ["--settle"])]
     for transport, arguments in transports(largest_bytes).items():
         for algorithm, number in ALGORITHMS.items():
             variants.append(Variant(f"{transport}-{algorithm}", arguments + algorithm_arguments(number), False))

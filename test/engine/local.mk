@@ -81,9 +81,13 @@ test_engine_uct_ina_test_LDADD = ucx_tl/libuct_ina.la $(UCX_LIBS) $(GTEST_LIBS) 
 endif
 endif
 
-EXTRA_DIST += test/engine/perftest test/engine/ucx_version
+EXTRA_DIST += test/engine/perftest test/engine/ucp_cycles-test test/engine/ucx_version
 if HAVE_UCX_SOURCE
-TESTS += test/engine/perftest test/engine/ucx_version
+check_PROGRAMS += test/engine/ucp_cycles
+test_engine_ucp_cycles_SOURCES = test/engine/ucp_cycles.cpp
+test_engine_ucp_cycles_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CFLAGS)
+test_engine_ucp_cycles_LDADD = -lucp $(UCX_LIBS)
+TESTS += test/engine/perftest test/engine/ucp_cycles-test test/engine/ucx_version
 check_LTLIBRARIES += test/engine/libinanewerucx.la
 test_engine_libinanewerucx_la_SOURCES = test/engine/newer_ucx.c
 test_engine_libinanewerucx_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere

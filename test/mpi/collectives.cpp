@@ -1,4 +1,5 @@
 // Every other collective function is there and right when ina is the only component that the user names.
+// --offloaded=1: allreduces among them must go through the switch.
 #include <mpi.h>
 // after mpi.h
 #include <mpi-ext.h>
@@ -84,6 +85,16 @@ void persistent(Run& run) {
   MPI_Request_free(&request);
 }
 
+constexpr int kAllreduces = 20;
+
+void allreduces(Run& run) {
+  for (int i = 0; i < kAllreduces; ++i) {
+    int one = run.rank() + i, sum = -1;
+    MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    run.expect(sum == run.size() * (run.size() - 1) / 2 + i * run.size(), "allreduce", i);
+  }
+}
+
 void neighbors(Run& run) {
   int n = run.size(), periodic = 1;
   MPI_Comm ring;
@@ -102,9 +113,14 @@ void neighbors(Run& run) {
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   Run run("collectives");
+  const bool must_offload = ina::test::option(argc, argv, "offloaded", 0) != 0;
+  if (must_offload) run.expect(ina::test::wait_until_offloaded(MPI_COMM_WORLD), "the switch is reached");
+  const std::uint64_t before = ina::test::counter("operations_offloaded");
   blocking(run);
   non_blocking(run);
   persistent(run);
+  allreduces(run);
+  if (must_offload) run.expect(ina::test::counter("operations_offloaded") >= before + kAllreduces, "the allreduces are offloaded");
   neighbors(run);
   return run.finish();
 }

@@ -21,7 +21,7 @@ namespace {
 
 constexpr unsigned kMaxQueues = 64;
 constexpr std::uint32_t kReceiveFrames = XdpPort::kFramesPerPort / 2;
-constexpr std::uint32_t kTransmitFrames = 1024;
+constexpr std::uint32_t kTransmitFrames = 512;
 
 }  // namespace
 

@@ -1,8 +1,10 @@
-// wire_load.cpp: hosts that keep a switch busy: frames of AF_XDP sockets in network namespaces, so that making them costs less than the
+// wire_load.cpp: hosts that keep a switch busy: frames in network namespaces, sent by AF_XDP, so that making them costs less than the
 // switch needs for them. Plays the members of one group, in the wire or at a relay, or sends RoCE packets of no group to the next host.
 // Used by test/perf/wire, which makes the namespaces. Prints one line: packets a second into and out of the switch.
 #include <CLI/CLI.hpp>
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/udp.h>
 #include <nlohmann/json.hpp>
 #include <sched.h>
 #include <sys/socket.h>
@@ -17,7 +19,8 @@
 
 #include "net/error.hpp"
 #include "net/netdev.hpp"
-#include "switch/softswitch/xdp_port.hpp"
+#include "net/xdp_socket.hpp"
+#include "switch/softswitch/xdp_frames.hpp"
 #include "test/aggregator/ring.hpp"
 #include "wire/frame.hpp"
 #include "wire/icrc.hpp"
@@ -57,16 +60,22 @@ void enter(const std::string& name) {
   if (!space || ::setns(space.get(), CLONE_NEWNET) != 0) throw std::runtime_error("cannot enter network namespace " + name);
 }
 
-// One host: an endpoint at port 4791 of its device.
-struct Host {
-  Host(const std::vector<std::string>& where, std::shared_ptr<softswitch::XdpFrames> frames) {
+// One host: an endpoint at port 4791 of its device. It sends frames by AF_XDP, and receives the first bytes of datagrams by a UDP socket: where
+// they arrive is the switch's core on veth devices, which a network would not charge to the switch.
+class Host {
+ public:
+  static constexpr std::size_t kBatch = 64, kSeenBytes = 128;
+
+  Host(const std::vector<std::string>& where, std::shared_ptr<softswitch::XdpFrames> frames) : frames_(std::move(frames)) {
     if (where.size() != 3) throw std::runtime_error("--host is NAMESPACE,DEVICE,IP");
     enter(where[0]);
-    mac = net::find_ethernet(where[1]).mac;
+    const net::EthernetDevice device = net::find_ethernet(where[1]);
+    mac = device.mac;
     const auto parsed = wire::UdpAddress::parse((where[2].find(':') == std::string::npos ? where[2] : "[" + where[2] + "]") + ":4791");
     if (!parsed) throw std::runtime_error(where[2] + " is no IP address");
     address = *parsed;
-    port = std::make_unique<softswitch::XdpPort>(where[1], std::move(frames));
+    sender_ = std::make_unique<net::XdpSocket>(net::XdpSocketOptions{.device_index = device.index, .transmit_frames = 512}, frames_->memory());
+    open_receiver();
   }
   // Everything in front of the BTH, for packets of one size.
   [[nodiscard]] test::Bytes head(const wire::MacAddress& to_mac, const wire::UdpAddress& to, std::size_t udp_payload) const {
@@ -76,13 +85,58 @@ struct Host {
     return bytes;
   }
   void send(const test::Bytes& head, const test::Bytes& body) noexcept {
-    port->send({.head = head, .body = body, .tail = {}, .offload = {}});
+    if (sender_->transmit.free() == 0) flush();
+    const auto frame = frames_->take();
+    if (!frame || sender_->transmit.free() == 0) return;
+    std::memcpy(frames_->bytes(*frame), head.data(), head.size());
+    std::memcpy(frames_->bytes(*frame) + head.size(), body.data(), body.size());
+    sender_->transmit.put({.addr = softswitch::XdpFrames::address(*frame), .len = static_cast<std::uint32_t>(head.size() + body.size()), .options = 0});
     ++sent;
+  }
+  void flush() noexcept {
+    sender_->transmit.publish();
+    (void)sender_->kick();
+    auto& ring = sender_->completion;
+    for (std::uint32_t n = ring.available(); n != 0; --n) frames_->release(softswitch::XdpFrames::index(ring.take()));
+    ring.release();
+  }
+  // Calls take(the datagram's first bytes) for each of a batch; how many there were.
+  template <typename Take>
+  std::size_t receive(const Take& take) noexcept {
+    const int count = ::recvmmsg(receiver_.get(), messages_.data(), kBatch, MSG_DONTWAIT, nullptr);
+    for (int i = 0; i < count; ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      take(std::span<const std::byte>(seen_[at]).first(std::min<std::size_t>(messages_[at].msg_len, kSeenBytes)));
+    }
+    received += count > 0 ? static_cast<std::uint64_t>(count) : 0;
+    return count > 0 ? static_cast<std::size_t>(count) : 0;
   }
   wire::MacAddress mac{};
   wire::UdpAddress address;
-  std::unique_ptr<softswitch::XdpPort> port;
   std::uint64_t sent = 0, received = 0;
+
+ private:
+  void open_receiver() {
+    receiver_ = net::Descriptor(::socket(address.is_ipv6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    constexpr int kBytes = 16 << 20, kOn = 1;
+    (void)::setsockopt(receiver_.get(), SOL_SOCKET, SO_RCVBUFFORCE, &kBytes, sizeof kBytes);
+    if (address.is_ipv6) (void)::setsockopt(receiver_.get(), IPPROTO_UDP, UDP_NO_CHECK6_RX, &kOn, sizeof kOn);
+    sockaddr_storage storage{};
+    const socklen_t length = address.to_sockaddr(storage);
+    if (::bind(receiver_.get(), reinterpret_cast<const sockaddr*>(&storage), length) != 0) throw std::runtime_error("cannot bind " + address.text());
+    for (std::size_t i = 0; i < kBatch; ++i) {
+      vectors_[i] = {.iov_base = seen_[i].data(), .iov_len = kSeenBytes};
+      messages_[i].msg_hdr.msg_iov = &vectors_[i];
+      messages_[i].msg_hdr.msg_iovlen = 1;
+    }
+  }
+
+  std::shared_ptr<softswitch::XdpFrames> frames_;
+  std::unique_ptr<net::XdpSocket> sender_;
+  net::Descriptor receiver_;
+  std::array<std::array<std::byte, kSeenBytes>, kBatch> seen_{};
+  std::array<iovec, kBatch> vectors_{};
+  std::array<mmsghdr, kBatch> messages_{};
 };
 
 class Manager {
@@ -139,7 +193,7 @@ class Group {
     for (std::uint16_t m = 0; m < n_; ++m) {
       moved |= receive(m);
       for (unsigned i = 0; i < kBurst && wire::seq_distance(next_[m], results_[m]) < static_cast<std::int32_t>(ring_.spec.window); ++i, moved = true) contribute(m, next_[m]++);
-      hosts_[m].port->flush();
+      hosts_[m].flush();
     }
     return moved;
   }
@@ -165,7 +219,7 @@ class Group {
   void send(std::uint16_t from, std::uint16_t to, test::Bytes packet) {
     wire::IcrcFlow(hosts_[from].address, address_of(to)).seal(packet);
     hosts_[from].send(hosts_[from].head(relay_ ? relay_mac_ : hosts_[to].mac, address_of(to), packet.size()), packet);
-    hosts_[from].port->flush();
+    hosts_[from].flush();
   }
   void register_at_relay(std::uint16_t m) {
     if (!relay_) return;
@@ -176,12 +230,15 @@ class Group {
     while (Clock::now() < until) {
       send(m, m, test::encode(packet, wire::encode_relay_message({.kind = wire::RelayKind::kRegister, .block = static_cast<std::uint16_t>(m + 1), .nonce = 1000u + m})));
       for (const auto begin = Clock::now(); Clock::now() < begin + kLost;) {
-        for (const auto& frame : hosts_[m].port->receive()) {
-          const auto got = wire::decode_packet(wire::decode_frame(frame.bytes)->udp_payload);
-          const auto message = wire::decode_relay_message(got->payload);
-          if (!message || message->kind != wire::RelayKind::kRegistered || message->block != m + 1) throw std::runtime_error("the relay refuses a host");
-          return;
-        }
+        std::optional<wire::RelayMessage> answer;
+        (void)hosts_[m].receive([&](std::span<const std::byte> bytes) {
+          const auto got = wire::decode_packet(bytes);
+          const auto message = wire::decode_relay_message(got ? got->payload : std::span<const std::byte>{});
+          if (message) answer = *message;
+        });
+        if (!answer) continue;
+        if (answer->kind != wire::RelayKind::kRegistered || answer->block != m + 1) throw std::runtime_error("the relay refuses a host");
+        return;
       }
     }
     throw std::runtime_error("the relay does not answer");
@@ -195,7 +252,7 @@ class Group {
         send(right(m), m, ring_.backward_bind(m));
       }
       for (const auto begin = Clock::now(); Clock::now() < begin + kLost && !manager.has_something();) {
-        for (Host& host : hosts_) (void)host.port->receive();
+        for (Host& host : hosts_) (void)host.receive([](auto) {});
       }
     }
     const json event = manager.next();
@@ -224,18 +281,13 @@ class Group {
   }
   // Results in member m's mailbox, which its left neighbour's connection leads to.
   bool receive(std::uint16_t m) {
-    const auto frames = hosts_[m].port->receive();
-    if (frames.empty()) return false;
-    hosts_[m].received += frames.size();
-    for (const auto& frame : frames) {
-      const std::size_t at = heads_[m].size() + wire::headers_bytes(wire::Opcode::kWriteOnly);
-      if (frame.bytes.size() < at + wire::kFramingBytes) continue;
-      const auto header = wire::decode_header(frame.bytes.subspan(at));
-      if (!header || header->kind != wire::Kind::kResult || header->contributions != n_ || header->seq != results_[m]) continue;
-      ++results_[m];
-    }
+    const std::size_t count = hosts_[m].receive([&](std::span<const std::byte> bytes) {
+      constexpr std::size_t kAt = wire::kBthBytes + wire::kRethBytes;
+      const auto header = wire::decode_header(bytes.subspan(std::min(kAt, bytes.size())));
+      if (header && header->kind == wire::Kind::kResult && header->contributions == n_ && header->seq == results_[m]) ++results_[m];
+    });
     if (results_[m] - acknowledged_[m] >= kResultsPerAck) acknowledge(m);
-    return true;
+    return count != 0;
   }
 
   void acknowledge(std::uint16_t m) {
@@ -274,11 +326,10 @@ class Strangers {
     bool moved = false;
     for (std::size_t i = 0; i < hosts_.size(); ++i) {
       const std::size_t next = (i + 1) % hosts_.size();
-      const std::size_t count = hosts_[next].port->receive().size();
-      hosts_[next].received += count;
+      const std::size_t count = hosts_[next].receive([](auto) {});
       under_way_[i] -= std::min<std::uint64_t>(under_way_[i], count);
       for (unsigned n = 0; n < 64 && under_way_[i] < kForwardWindow; ++n, ++under_way_[i], moved = true) hosts_[i].send(heads_[i], packets_[i]);
-      hosts_[i].port->flush();
+      hosts_[i].flush();
     }
     return moved;
   }
@@ -330,7 +381,7 @@ int main(int argc, char** argv) {
   app.add_option("--seconds", options.seconds, "How long");
   CLI11_PARSE(app, argc, argv);
   try {
-    auto frames = std::make_shared<softswitch::XdpFrames>(static_cast<std::uint32_t>(options.hosts.size() * softswitch::XdpPort::kFramesPerPort));
+    auto frames = std::make_shared<softswitch::XdpFrames>(static_cast<std::uint32_t>(options.hosts.size() * 1024));
     std::deque<perf::Host> hosts;
     for (const std::string& host : options.hosts) hosts.emplace_back(perf::split(host), frames);
     if (options.manager.empty()) {

@@ -83,6 +83,8 @@ bool coll_ina_agree(ompi_communicator_t *comm, enum ina_decline *reason, int *pr
 void coll_ina_forget_peers(void);
 bool coll_ina_is_on_one_node(ompi_communicator_t *comm);
 int coll_ina_world_rank(ompi_communicator_t *comm, int rank);
+/* Equal numbers are one node. After coll_ina_agree() has agreed. */
+uint32_t coll_ina_node(ompi_communicator_t *comm, int rank);
 
 /* coll_ina_module.c */
 mca_coll_base_module_t *coll_ina_comm_query(ompi_communicator_t *comm, int *priority);

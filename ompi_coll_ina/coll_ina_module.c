@@ -122,11 +122,15 @@ ina_comm *coll_ina_engine_of(coll_ina_module *module, ompi_communicator_t *comm)
     }
     const int size = ompi_comm_size(comm);
     int *world_ranks = malloc((size_t)size * sizeof *world_ranks);
-    if (NULL == world_ranks) {
+    uint32_t *nodes = malloc((size_t)size * sizeof *nodes);
+    if (NULL == world_ranks || NULL == nodes) {
+        free(world_ranks);
+        free(nodes);
         return NULL;
     }
     for (int rank = 0; rank < size; ++rank) {
         world_ranks[rank] = coll_ina_world_rank(comm, rank);
+        nodes[rank] = coll_ina_node(comm, rank);
     }
     char name[MPI_MAX_OBJECT_NAME + 32];
     name_communicator(comm, name, sizeof name);
@@ -140,8 +144,10 @@ ina_comm *coll_ina_engine_of(coll_ina_module *module, ompi_communicator_t *comm)
         .first_tag = COLL_INA_TAG_OPERATIONS,
         .tag_count = COLL_INA_TAG_OPERATIONS_COUNT,
         .all_on_one_node = coll_ina_is_on_one_node(comm),
+        .nodes = nodes,
     };
     module->comm = ina_comm_create(coll_ina.core, &spec);
     free(world_ranks);
+    free(nodes);
     return module->comm;
 }

@@ -1,13 +1,24 @@
 #include "ompi_coll_ina/core/communicator.hpp"
 
+#include <algorithm>
+#include <numeric>
+
 #include "ompi_coll_ina/core/error.hpp"
+#include "ompi_coll_ina/core/ring_order.hpp"
 
 namespace ina::core {
 
 Communicator::Communicator(const ina_comm_spec& spec, const CommunicatorServices& services)
     : services_(services), ranks_{.handle = spec.handle, .rank = spec.rank, .size = spec.size}, world_ranks_(spec.world_ranks, spec.world_ranks + spec.size),
       name_(spec.name != nullptr ? spec.name : "communicator"), decision_tag_(spec.decision_tag), first_tag_(spec.first_tag), tag_count_(spec.tag_count) {
-  if (is_leader()) leader_ = std::make_unique<Leader>(services_.leader, name_, spec.size, spec.all_on_one_node != 0);
+  const auto size = static_cast<std::size_t>(spec.size);
+  if (spec.nodes != nullptr) {
+    wire_order_ = ring_order({spec.nodes, size});
+  } else {
+    wire_order_.resize(size);
+    std::iota(wire_order_.begin(), wire_order_.end(), 0);
+  }
+  if (is_leader()) leader_ = std::make_unique<Leader>(services_.leader, name_, spec.size, spec.all_on_one_node != 0, !wire_order_.empty());
 }
 
 Communicator::~Communicator() { end(); }
@@ -297,6 +308,12 @@ void Communicator::apply(const Decision& decision, std::uint64_t index) {
 void Communicator::set_up(const Decision& decision) {
   leave_life(0);
   LifeSpec spec{.set_up = decision, .member = static_cast<std::uint16_t>(ranks_.rank), .world_ranks = world_ranks_, .name = name_, .posted = posted_};
+  if (decision.relay.empty() && !wire_order_.empty()) {
+    const std::size_t size = wire_order_.size();
+    const auto own = static_cast<std::size_t>(std::find(wire_order_.begin(), wire_order_.end(), ranks_.rank) - wire_order_.begin());
+    spec.left = static_cast<std::uint16_t>(wire_order_[(own + size - 1) % size]);
+    spec.right = static_cast<std::uint16_t>(wire_order_[(own + 1) % size]);
+  }
   life_ = services_.lives.add(std::make_shared<GroupLife>(std::move(spec), services_.life));
   if (is_leader() && life_) services_.life.counters.slots_held += 2 * std::uint64_t{decision.window};
 }

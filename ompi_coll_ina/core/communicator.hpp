@@ -89,6 +89,7 @@ class Communicator {
   CommunicatorServices services_;
   CommRanks ranks_;
   std::vector<int> world_ranks_;
+  std::vector<int> wire_order_;  // ranks in the order of a ring around a switch in the wire; empty: there is none
   const std::string name_;
   const int decision_tag_;
   const int first_tag_;  // of the operations: they go down from it and come round

@@ -22,6 +22,8 @@ class Connection {
   [[nodiscard]] virtual State advance() noexcept = 0;
   // Why it failed, for a user: "connection refused".
   [[nodiscard]] virtual std::string failure() const = 0;
+  // Numeric HOST:PORT of who is at the other end of an open connection; empty: not an IP address.
+  [[nodiscard]] virtual std::string peer() const { return {}; }
   // Bytes read into `to` or written from `from`; 0: not now; negative: failed.
   [[nodiscard]] virtual std::ptrdiff_t read(std::span<char> to) noexcept = 0;
   [[nodiscard]] virtual std::ptrdiff_t write(std::string_view from) noexcept = 0;

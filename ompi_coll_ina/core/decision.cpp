@@ -8,7 +8,7 @@ namespace ina::core {
 
 namespace {
 
-constexpr std::uint32_t kDecisionMagic = 0x494e4432;  // "IND2": the digit is the version
+constexpr std::uint32_t kDecisionMagic = 0x494e4433;  // "IND3": the digit is the version
 constexpr std::size_t kMaxText = 140;
 
 bool is_geometry_valid(const Decision& decision) noexcept {
@@ -42,7 +42,7 @@ std::vector<std::byte> encode(const Decision& decision) {
   to.put(decision.life.group).put(decision.life.epoch);
   put(to, decision.plan);
   to.put(decision.window).put(decision.first_seq).put(decision.payload).put(decision.ops).put(decision.lane_types);
-  to.put_text(decision.instance, kMaxText).put_text(decision.relay, kMaxText).put_text(decision.transport, kMaxText);
+  to.put_text(decision.instance, kMaxText).put_text(decision.relay, kMaxText).put_text(decision.manager, kMaxText).put_text(decision.transport, kMaxText);
   return to.take();
 }
 
@@ -64,6 +64,7 @@ std::optional<Decision> decode_decision(std::span<const std::byte> bytes) {
   decision.lane_types = from.get<std::uint16_t>();
   decision.instance = from.get_text(kMaxText);
   decision.relay = from.get_text(kMaxText);
+  decision.manager = from.get_text(kMaxText);
   decision.transport = from.get_text(kMaxText);
   if (!from.finished() || decision.reason >= INA_DECLINE_REASONS || !are_classes(decision.plan.by_switch) || !are_classes(decision.plan.on_trial)) return std::nullopt;
   if (decision.kind == DecisionKind::kSetUp && !is_geometry_valid(decision)) return std::nullopt;

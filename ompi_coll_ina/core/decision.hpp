@@ -37,11 +37,12 @@ struct Decision {
   std::uint16_t lane_types = 0;  // bit n: it adds wire::LaneType n
   std::string instance;          // of the manager: another one needs another interface
   std::string relay;             // empty: the switch is in the wire
+  std::string manager;           // numeric HOST:PORT; where there is no relay, the device is the one that leads there. Empty: a UNIX socket
   std::string transport;
   bool operator==(const Decision&) const = default;
 };
 
-inline constexpr std::size_t kMaxDecision = 512;
+inline constexpr std::size_t kMaxDecision = 768;
 
 [[nodiscard]] std::vector<std::byte> encode(const Decision&);
 // nullopt: another version, a wrong length, kind, reason or geometry.

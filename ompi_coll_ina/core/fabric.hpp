@@ -73,6 +73,7 @@ struct FabricSettings {
   std::string transport;  // UCT transport name: "ina", "rc_verbs", ...
   std::string device;     // empty: any
   std::string relay;      // HOST:PORT numeric, or empty when the switch is in the wire (ina transport only)
+  std::string manager{};  // HOST:PORT numeric: without a relay the device is the one that leads there, and its family is used; empty: not known
 };
 
 // Opens the UCT interface. Throws Error {status, "what, where"}. Bounded: at most some 200 ms where a relay does not answer.

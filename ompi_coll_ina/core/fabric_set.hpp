@@ -19,7 +19,7 @@ class FabricSet {
 
   // Throws Error where it cannot be opened.
   [[nodiscard]] std::shared_ptr<Fabric> get(const std::string& instance, const FabricSettings& settings) {
-    if (current_ && instance == instance_ && settings.transport == settings_.transport && settings.relay == settings_.relay) return current_;
+    if (current_ && instance == instance_ && settings.transport == settings_.transport && settings.relay == settings_.relay && settings.manager == settings_.manager) return current_;
     std::shared_ptr<Fabric> opened = open_(settings);
     if (current_) old_.push_back(std::move(current_));
     current_ = std::move(opened);

@@ -27,8 +27,8 @@ void GroupLife::send_to_all(const LifeBody& body) {
   for (std::uint16_t member = 0; member < members(); ++member) send(member, body);
 }
 
-std::uint16_t GroupLife::left() const noexcept { return static_cast<std::uint16_t>((spec_.member + members() - 1) % members()); }
-std::uint16_t GroupLife::right() const noexcept { return static_cast<std::uint16_t>((spec_.member + 1U) % members()); }
+std::uint16_t GroupLife::left() const noexcept { return spec_.left.value_or(static_cast<std::uint16_t>((spec_.member + members() - 1) % members())); }
+std::uint16_t GroupLife::right() const noexcept { return spec_.right.value_or(static_cast<std::uint16_t>((spec_.member + 1U) % members())); }
 
 // The number in the message and the process that it came from must be one member.
 void GroupLife::handle(int source, LifeMessage&& message) {

@@ -36,6 +36,8 @@ struct LifeServices {
 struct LifeSpec {
   Decision set_up;
   std::uint16_t member = 0;
+  // Its neighbours in the ring; none: those whose numbers are next.
+  std::optional<std::uint16_t> left = std::nullopt, right = std::nullopt;
   std::vector<int> world_ranks;  // of all members
   std::string name;              // of the communicator, for the log
   std::uint64_t posted = 0;      // operations accepted so far

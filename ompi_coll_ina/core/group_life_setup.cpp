@@ -9,7 +9,7 @@ namespace ina::core {
 void GroupLife::open() {
   const Decision& group = spec_.set_up;
   try {
-    fabric_ = services_.fabrics.get(group.instance, {.transport = group.transport, .device = {}, .relay = group.relay});
+    fabric_ = services_.fabrics.get(group.instance, {.transport = group.transport, .device = {}, .relay = group.relay, .manager = group.manager});
     if (fabric_->max_payload() < group.payload) {
       vote(false, "packets of this host's interface carry " + std::to_string(fabric_->max_payload()) + " bytes");
       return;
@@ -36,7 +36,7 @@ void GroupLife::connect() {
   const Decision& group = spec_.set_up;
   try {
     ring_->connect(*left_address_, *right_address_);
-    stream_ = std::make_unique<Stream>(StreamSpec{.group = group.life.group, .epoch = group.life.epoch, .member = spec_.member,
+    stream_ = std::make_unique<Stream>(StreamSpec{.group = group.life.group, .epoch = group.life.epoch, .member = spec_.member, .left = left(),
                                                   .members = static_cast<std::uint16_t>(members()), .window = group.window,
                                                   .first_seq = group.first_seq, .payload = group.payload}, *ring_);
     phase_ = Phase::kBinding;

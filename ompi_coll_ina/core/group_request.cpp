@@ -62,7 +62,14 @@ void GroupRequest::ask(std::uint64_t now) {
     fail(INA_DECLINE_NO_SLOTS, "the switch serves groups of " + std::to_string(welcome.members) + " members at most");
     return;
   }
-  fabric_settings_ = {.transport = services_.settings.transport == "auto" ? kDefaultTransport : services_.settings.transport, .device = {}, .relay = welcome.relay};
+  fabric_settings_ = {.transport = services_.settings.transport == "auto" ? kDefaultTransport : services_.settings.transport, .device = {}, .relay = welcome.relay, .manager = {}};
+  if (welcome.relay.empty()) {
+    fabric_settings_.manager = services_.manager.peer();
+    if (!has_wire_order_) {
+      fail_transport("more than half of the ranks are on one node, and what they send to each other does not pass the switch, which is between nodes");
+      return;
+    }
+  }
   try {
     const auto fabric = services_.fabrics.get(welcome.instance, fabric_settings_);
     const std::size_t most = std::min({fabric->max_payload(), std::size_t{welcome.payload}, std::size_t{payload_limit_}, wire::kMaxPayload});

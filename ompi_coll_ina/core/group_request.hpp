@@ -32,7 +32,8 @@ class GroupRequest {
   // socket of a software switch. A larger window costs more than it brings: after a loss the transport repeats everything that was under way.
   static constexpr std::uint32_t kBytesUnderWay = 128 << 10;
 
-  GroupRequest(const LeaderServices& services, std::uint32_t members) : services_(services), members_(members) {}
+  // has_wire_order: the ranks can stand in a ring around a switch in the wire.
+  GroupRequest(const LeaderServices& services, std::uint32_t members, bool has_wire_order) : services_(services), members_(members), has_wire_order_(has_wire_order) {}
 
   // payload_limit: what the members are known to be able to carry.
   void start(std::uint32_t payload_limit, std::uint64_t now);
@@ -60,6 +61,7 @@ class GroupRequest {
 
   LeaderServices services_;
   const std::uint32_t members_;
+  const bool has_wire_order_;
   State state_ = State::kIdle;
   std::uint32_t payload_limit_ = 0;
   bool is_second_try_ = false;  // an embedded switch that did not answer was looked for again

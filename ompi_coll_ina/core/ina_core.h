@@ -79,7 +79,7 @@ enum ina_decline {
     INA_DECLINE_TYPE = 0,     /* data type that the switch does not add */
     INA_DECLINE_OP,           /* operation that the switch does not do, or user-defined, or not for this type */
     INA_DECLINE_NO_SWITCH,    /* none is configured, or coll_ina_select never */
-    INA_DECLINE_UNREACHABLE,  /* manager or relay does not answer */
+    INA_DECLINE_UNREACHABLE,  /* manager, relay or switch in the wire is out of reach */
     INA_DECLINE_NO_SLOTS,     /* the manager refused */
     INA_DECLINE_SETUP,        /* not decided yet, or set-up is under way */
     INA_DECLINE_ONE_NODE,     /* select auto and all ranks share a node */
@@ -121,6 +121,7 @@ typedef struct ina_comm_spec {
     int first_tag;            /* reserved for its operations: first_tag, first_tag - 1, ..., */
     unsigned tag_count;       /* so many, > 0; used again after as many operations */
     int all_on_one_node;
+    const uint32_t *nodes;    /* [size]: of each member, equal numbers are one node; copied. NULL: all are on different ones */
 } ina_comm_spec;
 
 ina_comm *ina_comm_create(ina_core *, const ina_comm_spec *) INA_NOEXCEPT; /* NULL: out of memory */

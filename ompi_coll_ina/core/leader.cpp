@@ -6,8 +6,8 @@
 
 namespace ina::core {
 
-Leader::Leader(const LeaderServices& services, std::string name, int size, bool all_on_one_node)
-    : services_(services), name_(std::move(name)), size_(size), all_on_one_node_(all_on_one_node), request_(services, static_cast<std::uint32_t>(size)) {}
+Leader::Leader(const LeaderServices& services, std::string name, int size, bool all_on_one_node, bool has_wire_order)
+    : services_(services), name_(std::move(name)), size_(size), all_on_one_node_(all_on_one_node), request_(services, static_cast<std::uint32_t>(size), has_wire_order) {}
 
 Decision Leader::decide(const GroupLife* life, bool is_committed, const PathPlan& plan, std::uint64_t now) {
   const Settings& settings = services_.settings;
@@ -85,6 +85,7 @@ Decision Leader::set_up(std::uint64_t now) {
   decision.lane_types = welcome.lane_types;
   decision.instance = welcome.instance;
   decision.relay = request_.fabric_settings().relay;
+  decision.manager = request_.fabric_settings().manager;
   decision.transport = request_.fabric_settings().transport;
   return decision;
 }

@@ -16,7 +16,7 @@ namespace ina::core {
 
 class Leader {
  public:
-  Leader(const LeaderServices& services, std::string name, int size, bool all_on_one_node);
+  Leader(const LeaderServices& services, std::string name, int size, bool all_on_one_node, bool has_wire_order = true);
 
   // life: the communicator's current one or null; is_committed: its stream is used, by this plan.
   [[nodiscard]] Decision decide(const GroupLife* life, bool is_committed, const PathPlan& plan, std::uint64_t now);

@@ -30,6 +30,7 @@ ompi_coll_ina_core_libinacore_la_SOURCES = \
 	ompi_coll_ina/core/manager_message.hpp ompi_coll_ina/core/manager_message.cpp \
 	ompi_coll_ina/core/operation.hpp ompi_coll_ina/core/operation.cpp \
 	ompi_coll_ina/core/path_plan.hpp ompi_coll_ina/core/path_plan.cpp \
+	ompi_coll_ina/core/ring_order.hpp ompi_coll_ina/core/ring_order.cpp \
 	ompi_coll_ina/core/settings.hpp ompi_coll_ina/core/settings.cpp \
 	ompi_coll_ina/core/silence_watch.hpp ompi_coll_ina/core/silence_watch.cpp \
 	ompi_coll_ina/core/switch_address.hpp ompi_coll_ina/core/switch_address.cpp \

@@ -38,6 +38,7 @@ class ManagerClient {
   void start(const SwitchAddress&, std::uint64_t now);
   [[nodiscard]] State state() const noexcept { return state_; }
   [[nodiscard]] const Welcome& welcome() const noexcept { return welcome_; }  // kReady
+  [[nodiscard]] std::string peer() const { return connection_ ? connection_->peer() : ""; }  // kReady
   [[nodiscard]] const std::string& failure() const noexcept { return failure_; }
   // True from the failure of a connection until start() makes the next one.
   [[nodiscard]] bool is_unreachable() const noexcept { return state_ == State::kFailed; }

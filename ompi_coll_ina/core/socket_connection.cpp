@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "ompi_coll_ina/core/connection.hpp"
+#include "wire/address.hpp"
 
 namespace ina::core {
 
@@ -117,6 +118,13 @@ class SocketConnection final : public Connection {
     return state_;
   }
   std::string failure() const override { return failure_; }
+  std::string peer() const override {
+    sockaddr_storage address{};
+    socklen_t length = sizeof address;
+    if (fd_ < 0 || ::getpeername(fd_, reinterpret_cast<sockaddr*>(&address), &length) != 0) return {};
+    const auto peer = wire::UdpAddress::from_sockaddr(address);
+    return peer ? peer->text() : "";
+  }
 
   std::ptrdiff_t read(std::span<char> to) noexcept override {
     if (state_ != State::kOpen) return -1;

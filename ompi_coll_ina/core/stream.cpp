@@ -27,7 +27,7 @@ std::size_t lanes_per_chunk(std::size_t payload, wire::LaneType type) noexcept {
 void check(const StreamSpec& spec, Ring& ring) {
   const bool is_sound = wire::is_power_of_two(spec.window) && spec.window >= wire::kMinWindow && spec.window <= wire::kMaxWindow &&
                         spec.payload >= wire::kMinPayload && spec.payload <= wire::kMaxPayload && spec.first_seq % (2 * spec.window) == 0 &&
-                        spec.members >= wire::kMinMembers && spec.member < spec.members;
+                        spec.members >= wire::kMinMembers && spec.member < spec.members && spec.left.value_or(0) < spec.members;
   if (!is_sound) throw Error(Status::kUnsupported, "a group with impossible numbers, stream");
   const RingSpec needed = Stream::ring_spec(spec.window, spec.payload);
   const std::size_t bytes = std::size_t{needed.places} * needed.place_bytes;
@@ -89,7 +89,7 @@ struct Stream::State {
 // Binds leave from source buffers 0 and 1, which the first chunks use again after the binds are acknowledged.
 bool Stream::State::post_bind(wire::Direction direction) noexcept {
   const bool is_forward = direction == wire::Direction::kForward;
-  const std::uint16_t left = static_cast<std::uint16_t>(spec.member == 0 ? spec.members - 1 : spec.member - 1);
+  const std::uint16_t left = spec.left.value_or(static_cast<std::uint16_t>(spec.member == 0 ? spec.members - 1 : spec.member - 1));
   const auto payload = wire::encode_bind({.group = spec.group, .epoch = spec.epoch, .connection = is_forward ? spec.member : left,
                                           .direction = direction, .members = spec.members, .window = spec.window, .first_seq = spec.first_seq,
                                           .place_bytes = std::bit_ceil(static_cast<std::uint32_t>(spec.payload)),

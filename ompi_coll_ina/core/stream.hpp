@@ -19,6 +19,7 @@ struct StreamSpec {
   std::uint32_t group;
   std::uint32_t epoch;
   std::uint16_t member;
+  std::optional<std::uint16_t> left = std::nullopt;  // the member whose connection ends here; none: the one before
   std::uint16_t members;
   std::uint32_t window;     // W
   std::uint32_t first_seq;  // F

@@ -31,7 +31,8 @@ void modify(uct_iface_config_t* config, const char* name, const char* value) {
 
 // A member that computes or is stopped leaves contributions unacknowledged for as long as it takes: retries never end. What fails is
 // told by exceptions and has_failed(): UCX itself stays silent.
-void configure_own_transport(uct_iface_config_t* config, const std::string& relay) {
+void configure_own_transport(uct_iface_config_t* config, const FabricSettings& settings) {
+  const std::string& relay = settings.relay;
   modify(config, "RETRY_COUNT", "inf");
   modify(config, "FAILURE", "debug");
   modify(config, "ECN", "n");  // a switch that adds up sees nothing on a ring's connection but what it expects there
@@ -39,17 +40,24 @@ void configure_own_transport(uct_iface_config_t* config, const std::string& rela
   modify(config, "ACK_DELAY", "500us");
   // Longer than that, than the timer's period, and than a member may have to wait for its turn on a core. The switch reports gaps.
   modify(config, "RTO_MIN", "10ms");
-  if (relay.empty()) return;
+  if (relay.empty()) {
+    const auto manager = wire::UdpAddress::parse(settings.manager);
+    if (manager) modify(config, "IP_VERSION", manager->is_ipv6 ? "6" : "4");
+    return;
+  }
   modify(config, "RELAY", relay.c_str());
   modify(config, "RELAY_TIMEOUT", kRelayTimeout);
 }
 
 std::string choose_device(const FabricSettings& settings) {
-  if (settings.relay.empty() || !settings.device.empty()) return settings.device;
-  const auto relay = wire::UdpAddress::parse(settings.relay);
-  if (!relay) throw Error(Status::kBadSetting, "relay " + settings.relay + " is no numeric HOST:PORT");
-  auto device = device_towards(*relay);
-  if (!device) throw Error(Status::kUnreachable, "no route to the relay " + settings.relay);
+  const bool has_relay = !settings.relay.empty();
+  const std::string& goal = has_relay ? settings.relay : settings.manager;
+  if (goal.empty() || !settings.device.empty()) return settings.device;
+  const std::string what = has_relay ? "relay " : "manager ";
+  const auto address = wire::UdpAddress::parse(goal);
+  if (!address) throw Error(Status::kBadSetting, what + goal + " is no numeric HOST:PORT");
+  auto device = device_towards(*address);
+  if (!device) throw Error(Status::kUnreachable, "no route to the " + what + goal);
   return *std::move(device);
 }
 
@@ -57,7 +65,7 @@ void open_interface(UctInterface& interface, const FabricSettings& settings) {
   uct_iface_config_t* config = nullptr;
   require(uct_md_iface_config_read(interface.md.get(), interface.transport.c_str(), nullptr, nullptr, &config), "cannot read the settings of " + interface.transport);
   const ConfigHandle<uct_iface_config_t> owner(config);
-  if (interface.transport == kOwnTransport) configure_own_transport(config, settings.relay);
+  if (interface.transport == kOwnTransport) configure_own_transport(config, settings);
   uct_iface_params_t params{};
   params.field_mask = UCT_IFACE_PARAM_FIELD_OPEN_MODE | UCT_IFACE_PARAM_FIELD_DEVICE | UCT_IFACE_PARAM_FIELD_STATS_ROOT | UCT_IFACE_PARAM_FIELD_RX_HEADROOM |
                       UCT_IFACE_PARAM_FIELD_ERR_HANDLER | UCT_IFACE_PARAM_FIELD_ERR_HANDLER_ARG | UCT_IFACE_PARAM_FIELD_ERR_HANDLER_FLAGS;

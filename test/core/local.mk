@@ -18,6 +18,11 @@ TESTS += test/core/stream_test
 test_core_stream_test_SOURCES = test/core/stream_test.cpp
 test_core_stream_test_LDADD = $(ina_core_test_ldadd)
 
+check_PROGRAMS += test/core/ring_order_test
+TESTS += test/core/ring_order_test
+test_core_ring_order_test_SOURCES = test/core/ring_order_test.cpp
+test_core_ring_order_test_LDADD = $(ina_core_test_ldadd)
+
 check_PROGRAMS += test/core/handover_test
 TESTS += test/core/handover_test
 test_core_handover_test_SOURCES = test/core/handover_test.cpp

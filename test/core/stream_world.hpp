@@ -34,7 +34,7 @@ struct World {
       const std::size_t left = (i + spec.members - 1u) % spec.members, right = (i + 1) % spec.members;
       rings[i]->connect(rings[left]->address(), rings[right]->address());
       streams.push_back(std::make_unique<core::Stream>(
-          core::StreamSpec{.group = kGroup, .epoch = kEpoch, .member = static_cast<std::uint16_t>(i), .members = spec.members, .window = spec.window,
+          core::StreamSpec{.group = kGroup, .epoch = kEpoch, .member = static_cast<std::uint16_t>(i), .left = static_cast<std::uint16_t>((i + spec.members - 1) % spec.members), .members = spec.members, .window = spec.window,
                            .first_seq = spec.first_seq, .payload = spec.payload}, *rings[i]));
     }
   }

@@ -26,7 +26,7 @@ test_vectors_stf_test_SOURCES = \
 	test/vectors/vectors.hpp test/vectors/vectors.cpp \
 	test/vectors/wire_port.hpp test/vectors/wire_port.cpp
 test_vectors_stf_test_CPPFLAGS = $(AM_CPPFLAGS) -DINA_VECTORS='"$(abs_top_srcdir)/test/vectors/"'
-test_vectors_stf_test_LDADD = test/support/libinatest.la switch/aggregator/libinaaggregator.la $(GTEST_LIBS) -lgtest_main
+test_vectors_stf_test_LDADD = test/support/libinatest.la switch/softswitch/libinasoftswitch.la $(GTEST_LIBS) -lgtest_main
 endif
 
 EXTRA_PROGRAMS += test/vectors/write_vectors

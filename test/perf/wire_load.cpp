@@ -198,6 +198,8 @@ class Group {
     return moved;
   }
   void repeat() { next_ = results_; }
+  // The next one that is played has the same QP numbers.
+  void close(Manager& manager) const { (void)manager.ask(json{{"id", 2}, {"request", "close"}, {"group", ring_.spec.group}}.dump()); }
   [[nodiscard]] std::uint32_t chunks() const { return results_[0] - ring_.spec.first_seq; }
 
  private:
@@ -391,6 +393,7 @@ int main(int argc, char** argv) {
       perf::Manager manager(options.manager);
       perf::Group group(options, hosts, manager);
       perf::run(group, hosts, options.seconds);
+      group.close(manager);
       std::printf("chunks %u\n", group.chunks());
       if (group.chunks() == 0) return 1;
     }

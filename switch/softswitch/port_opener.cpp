@@ -73,8 +73,8 @@ std::string PortOpener::objection(const net::Link& link) {
 
 std::size_t PortOpener::max_ip_bytes() const noexcept {
   if (frames_ == nullptr) return std::numeric_limits<std::size_t>::max();
-  // A tag in the frame, and what SideEntry keeps free for one beside it.
-  return XdpPort::kMaxFrameBytes - wire::kEthernetBytes - 2 * wire::kVlanTagBytes;
+  // A tag in the frame, and what SideEntry keeps free for one beside it. Hosts that use IPv6 know what it takes of their MTU, not of this.
+  return XdpPort::kMaxFrameBytes - wire::kEthernetBytes - 2 * wire::kVlanTagBytes - (wire::kIpv6HeaderBytes - wire::kIpv4HeaderBytes);
 }
 
 }  // namespace ina::softswitch

@@ -30,7 +30,7 @@ class PortOpener {
   // Why an interface cannot be a port; empty: it can.
   [[nodiscard]] std::string objection(const net::Link&);
   [[nodiscard]] bool is_xdp() const noexcept { return frames_ != nullptr; }
-  // The longest IP packet that a port takes, whatever the MTU of its interface.
+  // The longest IPv4 packet that a port takes, whatever the MTU of its interface, and that still fits with the longer header of IPv6.
   [[nodiscard]] std::size_t max_ip_bytes() const noexcept;
   [[nodiscard]] const std::string& description() const noexcept { return description_; }  // "by AF_XDP (...), beside bridge br0"
 

@@ -38,9 +38,9 @@ TEST(RingOrder, EveryPlacementThatCanBeSolvedIs) {
   SCOPED_TRACE("seed " + std::to_string(kSeed));
   std::mt19937 random(kSeed);
   for (int round = 0; round < 2000; ++round) {
-    std::vector<std::uint32_t> nodes(2 + random() % 15);
-    const std::uint32_t kinds = 1 + random() % 6;
-    for (auto& node : nodes) node = random() % kinds;
+    std::vector<std::uint32_t> nodes(2 + random() % 15U);
+    const auto kinds = static_cast<std::uint32_t>(1 + random() % 6);
+    for (auto& node : nodes) node = static_cast<std::uint32_t>(random() % kinds);
     const auto order = ring_order(nodes);
     std::size_t most = 0;
     for (std::uint32_t node = 0; node < kinds; ++node) most = std::max<std::size_t>(most, static_cast<std::size_t>(std::count(nodes.begin(), nodes.end(), node)));

@@ -214,9 +214,9 @@ void Interface::log_counters() const noexcept {
             " received %" PRIu64 " rnr naks sent %" PRIu64 " received %" PRIu64,
             device_.c_str(), c.retransmissions.value(), c.timeouts.value(), c.acks_sent.value(), c.acks_received.value(), c.naks_sent.value(),
             c.naks_received.value(), c.rnr_naks_sent.value(), c.rnr_naks_received.value());
-  ucs_debug("ina: %s duplicates %" PRIu64 " gaps %" PRIu64 " bad packets %" PRIu64 " bad icrc %" PRIu64 " unknown qpn %" PRIu64
+  ucs_debug("ina: %s duplicates %" PRIu64 " gaps %" PRIu64 " kept %" PRIu64 " bad packets %" PRIu64 " bad icrc %" PRIu64 " unknown qpn %" PRIu64
             " foreign source %" PRIu64 " send blocked %" PRIu64 " send errors %" PRIu64,
-            device_.c_str(), c.duplicates.value(), c.gaps.value(), c.bad_packets.value(), c.bad_icrc.value(), c.unknown_qpn.value(),
+            device_.c_str(), c.duplicates.value(), c.gaps.value(), c.kept_ahead.value(), c.bad_packets.value(), c.bad_icrc.value(), c.unknown_qpn.value(),
             c.foreign_source.value(), c.send_blocked.value(), c.send_errors.value());
   if (socket_->sender().was_refused()) ucs_debug("ina: %s has sent packets one by one since the system refused a large datagram", device_.c_str());
   ucs_debug("ina: %s congestion marks %" PRIu64 " notifications sent %" PRIu64 " received %" PRIu64, device_.c_str(), c.congestion_marks.value(),

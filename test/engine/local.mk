@@ -4,6 +4,7 @@ INA_ENGINE_TESTS = \
 	test/engine/connect_test \
 	test/engine/congestion_test \
 	test/engine/answer_queue_test \
+	test/engine/selective_repeat_test \
 	test/engine/deadline_heap_test \
 	test/engine/engine_memory_test \
 	test/engine/engine_read_test \
@@ -29,6 +30,8 @@ test_engine_congestion_test_SOURCES = test/engine/congestion_test.cpp test/engin
 test_engine_congestion_test_LDADD = $(INA_ENGINE_TEST_LDADD)
 test_engine_answer_queue_test_SOURCES = test/engine/answer_queue_test.cpp
 test_engine_answer_queue_test_LDADD = $(INA_ENGINE_TEST_LDADD)
+test_engine_selective_repeat_test_SOURCES = test/engine/selective_repeat_test.cpp
+test_engine_selective_repeat_test_LDADD = $(INA_ENGINE_TEST_LDADD)
 test_engine_deadline_heap_test_SOURCES = test/engine/deadline_heap_test.cpp
 test_engine_deadline_heap_test_LDADD = $(INA_ENGINE_TEST_LDADD)
 test_engine_connect_test_SOURCES = test/engine/connect_test.cpp test/engine/test_network.hpp

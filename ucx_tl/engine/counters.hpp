@@ -40,7 +40,8 @@ struct Counters {
   Counter notifications_sent;      // of congestion
   Counter notifications_received;
   Counter duplicates;      // requests that were executed before, answers that had come before
-  Counter gaps;            // requests ahead of the expected PSN
+  Counter gaps;            // requests ahead of the expected PSN, dropped
+  Counter kept_ahead;      // likewise, but kept until what is missing comes
   Counter immediates;      // messages with immediate data, which nobody here asks for
   Counter invalid_requests;      // answered 0x61
   Counter access_errors;         // answered 0x62

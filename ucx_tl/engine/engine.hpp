@@ -187,6 +187,7 @@ class Engine {
   std::uint64_t progress_calls_ = 0;
   bool holds_memory_ = false;              // the table, while the batch has payload of registered memory
   bool may_free_ = true;
+  Nanoseconds lossy_until_ = 0;            // answers are looked for all the time: what they ask for is waited for
   std::uint32_t posted_packets_ = 0;       // since packets were sent last
   std::vector<ReceivedMessage> delivering_;
 

@@ -32,7 +32,7 @@ unsigned Engine::progress() noexcept {
   check_timers(now);
   serve_connections(now, true);
   transmit(now);
-  if (!io_.get().is_receive_cheap() && !pace_.is_due(now)) return 0;
+  if (!io_.get().is_receive_cheap() && now >= lossy_until_ && !pace_.is_due(now)) return 0;
   unsigned received = receive(now);
   unsigned taken = received;
   // A caller that comes seldom finds more than a batch. Messages of its own have a limited number of buffers and go first.

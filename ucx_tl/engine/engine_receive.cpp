@@ -14,10 +14,14 @@ bool is_answer(wire::Opcode opcode) noexcept {
 // Requests and what answers a READ: acknowledgements are small, and slowing their sender down would help nobody.
 bool carries_data(wire::Opcode opcode) noexcept { return opcode != wire::Opcode::kAcknowledge && opcode != wire::Opcode::kAtomicAcknowledge; }
 
+// After a report of a loss.
+constexpr Nanoseconds kLossyTime = 200 * kMicrosecond;
+
 }  // namespace
 
 unsigned Engine::receive(Nanoseconds now) noexcept {
   const std::uint64_t in_flight_before = in_flight_;
+  const std::uint64_t naks_before = counters_.naks_received.value();
   const auto packets = io_.get().receive();
   counters_.receive_calls.add();
   counters_.packets_received.add(packets.size());
@@ -29,6 +33,7 @@ unsigned Engine::receive(Nanoseconds now) noexcept {
     memory_.unlock_shared();
   }
   pace_.on_received(packets.size(), in_flight_before > in_flight_ ? in_flight_before - in_flight_ : 0, in_flight_, now);
+  if (counters_.naks_received.value() != naks_before) lossy_until_ = now + kLossyTime;
   return static_cast<unsigned>(packets.size());
 }
 

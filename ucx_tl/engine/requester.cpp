@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <utility>
 
 namespace ina::engine {
 namespace {
@@ -16,6 +17,8 @@ constexpr std::uint32_t kWindowPerBurstMin = 4;
 // After a loss the burst grows by this many packets for each burst that is acknowledged: whatever is in flight behind a lost packet is
 // sent again, so a path that loses wants few in flight.
 constexpr std::uint32_t kBurstGrowth = 4;
+// So many times in a row a missing packet was sent alone, and the next one was missing as well: this peer keeps nothing.
+constexpr std::uint32_t kMostFutileRepeats = 3;
 
 // RNR NAK timer codes (InfiniBand Architecture Specification, volume 1, table 45), in microseconds.
 constexpr std::array<std::uint32_t, 32> kRnrMicroseconds = {
@@ -65,6 +68,7 @@ std::uint32_t Requester::in_flight() const noexcept {
 }
 
 bool Requester::can_send(Nanoseconds now) const noexcept {
+  if (is_first_due_again_ && error_ == QpError::kNone && now >= hold_until_ && congestion_.is_due(now)) return true;
   if (!has_unsent() || error_ != QpError::kNone || in_flight() >= window() || now < hold_until_ || !congestion_.is_due(now)) return false;
   return may_follow();
 }
@@ -78,11 +82,15 @@ bool Requester::may_follow() const noexcept {
 }
 
 Nanoseconds Requester::paced_until() const noexcept {
-  const bool waits = congestion_.next_send() != 0 && has_unsent() && error_ == QpError::kNone && in_flight() < window() && may_follow();
+  const bool waits = congestion_.next_send() != 0 && error_ == QpError::kNone && (is_first_due_again_ || (has_unsent() && in_flight() < window() && may_follow()));
   return waits ? std::max(congestion_.next_send(), hold_until_) : kNever;
 }
 
 Requester::Packet Requester::take_packet(Nanoseconds now) noexcept {
+  if (is_first_due_again_) {
+    congestion_.on_sent(1, now);
+    return take_first_again();
+  }
   const Message& from = message(cursor_message_);
   Packet packet{.message = &from, .index = cursor_packet_, .offset = cursor_packet_ * mtu_, .bytes = 0, .psn = next_psn_, .ack_request = false};
   packet.bytes = std::min(from.kind == MessageKind::kRead ? (part_end(from, packet.index) - packet.index) * mtu_ : mtu_, from.length - packet.offset);
@@ -104,6 +112,14 @@ Requester::Packet Requester::take_packet(Nanoseconds now) noexcept {
   return packet;
 }
 
+Requester::Packet Requester::take_first_again() noexcept {
+  const Message& from = message(acknowledged_);
+  const auto index = static_cast<std::uint32_t>(wire::psn_distance(unacknowledged_psn_, from.first_psn));
+  is_first_due_again_ = false;
+  counters_.retransmissions.add();
+  return {.message = &from, .index = index, .offset = index * mtu_, .bytes = std::min(mtu_, from.length - index * mtu_), .psn = unacknowledged_psn_, .ack_request = true};
+}
+
 void Requester::advance_cursor() noexcept {
   const Message& current = message(cursor_message_);
   const std::uint32_t end = current.kind == MessageKind::kRead ? part_end(current, cursor_packet_) : cursor_packet_ + 1;
@@ -123,6 +139,7 @@ void Requester::untake(std::uint32_t psn) noexcept {
 
 void Requester::go_back(std::uint32_t psn) noexcept {
   is_timing_ = false;
+  if (psn == unacknowledged_psn_) is_first_due_again_ = was_sent_alone_ = false;
   next_psn_ = psn;
   cursor_message_ = acknowledged_;
   while (cursor_message_ != posted_) {
@@ -173,6 +190,11 @@ void Requester::acknowledge_before(std::uint32_t psn, Nanoseconds now) noexcept 
     timeout_.add_sample(now - timed_since_);
     is_timing_ = false;
   }
+  if (std::exchange(was_sent_alone_, false)) {
+    const bool has_kept_others = wire::psn_distance(psn, sent_alone_psn_) > 1;
+    futile_repeats_ = has_kept_others ? 0 : futile_repeats_ + 1;
+  }
+  is_first_due_again_ = false;
   timeouts_in_a_row_ = 0;
   hold_until_ = 0;
   unacknowledged_psn_ = psn;
@@ -248,12 +270,34 @@ bool Requester::was_repeated_just_now(std::uint32_t psn, Nanoseconds now) const 
 
 void Requester::repeat_from(std::uint32_t psn, Nanoseconds now) noexcept {
   before_timeout_.reset();
-  go_back(psn);
+  const bool is_alone = repeat_first_alone();
+  if (!is_alone) go_back(psn);
   gone_back_to_ = psn;
   gone_back_at_ = now;
   latest_answer_ = psn;
-  shrink_burst(options_.window);
+  if (is_alone) {
+    burst_ = burst_calm_ = std::max(burst_ - burst_ / 8, options_.window / 2);
+  } else {
+    shrink_burst(options_.window);
+  }
   arm(now);
+}
+
+// A peer of our kind keeps the middle of a WRITE behind a missing packet of it (Responder::store_ahead()), another one drops it, and then asks
+// for the next packet as well: found out by trying. What follows behind the middle is sent again in any case.
+bool Requester::repeat_first_alone() noexcept {
+  const Message& oldest = message(acknowledged_);
+  const auto index = static_cast<std::uint32_t>(wire::psn_distance(unacknowledged_psn_, oldest.first_psn));
+  if (futile_repeats_ >= kMostFutileRepeats || oldest.kind != MessageKind::kWrite || index == 0 || index + 2 >= oldest.packets) return false;
+  // The answer to such a repetition: the one behind it is missing.
+  if (unacknowledged_psn_ == wire::psn_add(sent_alone_psn_, 1) && futile_repeats_ != 0) return false;
+  const std::uint32_t end_of_middle = wire::psn_add(oldest.first_psn, oldest.packets - 1);
+  if (wire::psn_distance(next_psn_, end_of_middle) > 0) go_back(end_of_middle);
+  is_timing_ = false;
+  is_first_due_again_ = true;
+  was_sent_alone_ = wire::psn_distance(next_psn_, unacknowledged_psn_) > 1;
+  sent_alone_psn_ = unacknowledged_psn_;
+  return true;
 }
 
 void Requester::on_timer(Nanoseconds now) noexcept {

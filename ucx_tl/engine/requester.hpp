@@ -100,6 +100,8 @@ class Requester {
   void acknowledge_before(std::uint32_t psn, Nanoseconds now) noexcept;
   void on_missing_answer(std::uint32_t psn, std::uint32_t later_psn, Nanoseconds now) noexcept;
   void repeat_from(std::uint32_t psn, Nanoseconds now) noexcept;
+  [[nodiscard]] bool repeat_first_alone() noexcept;
+  [[nodiscard]] Packet take_first_again() noexcept;
   [[nodiscard]] bool was_repeated_just_now(std::uint32_t psn, Nanoseconds now) const noexcept;
   [[nodiscard]] bool is_expected(const Message&, const wire::Packet&) const noexcept;
   void count_reads_in_flight() noexcept;
@@ -134,6 +136,12 @@ class Requester {
 
   std::uint32_t unanswered_ = 0;      // READs and atomics that were posted and are not complete
   std::uint32_t reads_in_flight_ = 0; // requests for parts of them
+
+  // The peer may keep what came behind a missing packet: then that one alone is sent again.
+  bool is_first_due_again_ = false;   // the oldest that is not acknowledged, not counted in next_psn_
+  bool was_sent_alone_ = false;       // the answer to it tells whether the peer has kept the others
+  std::uint32_t sent_alone_psn_ = 0;
+  std::uint32_t futile_repeats_ = 0;  // in a row, after which the peer had not kept them
 
   std::uint32_t burst_;               // packets in flight that are allowed now, up to options_.window
   std::uint32_t burst_calm_;          // up to here the burst grows quickly

@@ -58,7 +58,7 @@ void Responder::on_request(const wire::Packet& packet, Nanoseconds now) noexcept
   const std::int32_t distance = wire::psn_distance(packet.bth.psn, expected_psn_);
   if (distance < 0) return on_duplicate(packet);
   if (distance > 0) {
-    counters_.gaps.add();
+    (store_ahead(packet, static_cast<std::uint32_t>(distance)) ? counters_.kept_ahead : counters_.gaps).add();
     if (fatal_syndrome_ == 0) report_gap(packet.bth.psn);
     return;
   }
@@ -90,6 +90,7 @@ void Responder::on_executed(const wire::Packet& packet, Nanoseconds now) noexcep
   is_gap_reported_ = false;
   // The packet that showed the gap was dropped: it is asked for unless it has come again.
   if (nak_syndrome_ != wire::kSyndromeNakSequence || wire::psn_distance(expected_psn_, gap_psn_) > 0) has_nak_ = false;
+  if (ahead_count_ != 0) take_what_is_ahead();
   if (meaning.ends) msn_ = (msn_ + 1) & wire::kPsnMask;
   if (meaning.immediate) counters_.immediates.add();
   counters_.bytes_received.add(packet.payload.size());
@@ -98,6 +99,35 @@ void Responder::on_executed(const wire::Packet& packet, Nanoseconds now) noexcep
   } else if (unacknowledged_++ == 0) {
     unacknowledged_since_ = now;
   }
+}
+
+// The middle of a WRITE may be written in any order: nobody knows that it is complete before its last packet was executed, which is never
+// kept. False: it is not of the WRITE in progress, or too far ahead.
+bool Responder::store_ahead(const wire::Packet& packet, std::uint32_t distance) noexcept {
+  if (packet.bth.opcode != Opcode::kWriteMiddle || in_message_ != InMessage::kWrite || packet.payload.size() != mtu_ || fatal_syndrome_ != 0) return false;
+  if (distance >= kMostAhead || std::uint64_t{distance + 1} * mtu_ >= write_remaining_) return false;
+  if (ahead_[packet.bth.psn % kMostAhead]) return false;
+  std::byte* const to = memory_.find(write_rkey_, write_address_, write_remaining_, MemoryAccess::kWrite);
+  if (to == nullptr) return false;
+  std::memcpy(to + std::size_t{distance} * mtu_, packet.payload.data(), mtu_);
+  counters_.bytes_received.add(mtu_);
+  ahead_.set(packet.bth.psn % kMostAhead);
+  ++ahead_count_;
+  return true;
+}
+
+// What was missing has come: up to the next packet that is missing, everything is there. Those that are kept are of the WRITE in progress, which
+// goes on behind them.
+void Responder::take_what_is_ahead() noexcept {
+  for (; ahead_[expected_psn_ % kMostAhead]; expected_psn_ = wire::psn_add(expected_psn_, 1)) {
+    ahead_.reset(expected_psn_ % kMostAhead);
+    --ahead_count_;
+    write_address_ += mtu_;
+    write_remaining_ -= mtu_;
+    ++unacknowledged_;
+  }
+  if (wire::psn_distance(expected_psn_, gap_psn_) > 0) has_nak_ = false;
+  if (ahead_count_ != 0) report_gap(wire::psn_add(expected_psn_, 1));
 }
 
 // Once a gap. Again when the first packet behind it comes again, which shows that the repetition was lost as well, and after some more

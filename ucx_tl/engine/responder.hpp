@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -67,6 +68,8 @@ class Responder {
   void untake(const Response&) noexcept;
 
  private:
+  // Distance from the missing packet up to which others are kept: a power of two.
+  static constexpr std::uint32_t kMostAhead = 512;
   enum class InMessage : std::uint8_t { kNothing, kWrite, kSend };
   // How a request ends.
   enum class Outcome : std::uint8_t { kExecuted, kInvalid, kAccess, kNotReady };
@@ -82,6 +85,8 @@ class Responder {
   [[nodiscard]] std::uint32_t packets_of(std::uint32_t bytes) const noexcept { return bytes == 0 ? 1 : (bytes - 1) / mtu_ + 1; }
   [[nodiscard]] Outcome execute_write(const wire::Packet&, bool first, bool last) noexcept;
   [[nodiscard]] Outcome execute_send(const wire::Packet&, bool first, bool last) noexcept;
+  [[nodiscard]] bool store_ahead(const wire::Packet&, std::uint32_t distance) noexcept;
+  void take_what_is_ahead() noexcept;
   void report_gap(std::uint32_t psn) noexcept;
   void refuse(std::uint8_t syndrome, std::uint32_t psn) noexcept;
 
@@ -96,6 +101,9 @@ class Responder {
   std::uint64_t write_address_ = 0;
   std::uint32_t write_rkey_ = 0;
   std::uint32_t write_remaining_ = 0;
+  // Packets of the WRITE in progress that came before one that is missing, and are in their place: by the low bits of their PSN.
+  std::bitset<kMostAhead> ahead_;
+  std::uint32_t ahead_count_ = 0;
   std::byte* send_buffer_ = nullptr;
   std::uint32_t send_length_ = 0;
 

@@ -108,6 +108,16 @@ test_fuzz_fuzz_relay_datagram_SOURCES = test/fuzz/fuzz_relay_datagram.cpp
 test_fuzz_fuzz_relay_datagram_LDADD = switch/softswitch/libinasoftswitch.la
 test_fuzz_fuzz_relay_datagram_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
 
+check_PROGRAMS += test/fuzz/replay_wire_switch
+test_fuzz_replay_wire_switch_SOURCES = test/fuzz/fuzz_wire_switch.cpp test/fuzz/replay.cpp
+test_fuzz_replay_wire_switch_LDADD = switch/softswitch/libinasoftswitch.la
+if FUZZERS
+noinst_PROGRAMS += test/fuzz/fuzz_wire_switch
+endif
+test_fuzz_fuzz_wire_switch_SOURCES = test/fuzz/fuzz_wire_switch.cpp
+test_fuzz_fuzz_wire_switch_LDADD = switch/softswitch/libinasoftswitch.la
+test_fuzz_fuzz_wire_switch_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
+
 if HAVE_UCX
 check_PROGRAMS += test/fuzz/replay_life_message
 test_fuzz_replay_life_message_SOURCES = test/fuzz/fuzz_life_message.cpp test/fuzz/replay.cpp

@@ -1,5 +1,6 @@
 #include "net/xdp_socket.hpp"
 
+#include <poll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 
@@ -41,6 +42,16 @@ XdpRing<Entry> map_ring(int socket, const xdp_ring_offset& at, std::uint32_t siz
   return {Mapping(static_cast<std::byte*>(address), bytes), at, size};
 }
 
+// The kernel gives back the receive queue of a socket that was closed some time after the close, in a work queue of its own, and tells nobody when.
+bool bind_when_free(int socket, const sockaddr_xdp& address) noexcept {
+  constexpr int kMostMilliseconds = 500;
+  for (int waited = 0;; ++waited) {
+    if (bind(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return true;
+    if (errno != EBUSY || waited == kMostMilliseconds) return false;
+    (void)poll(nullptr, 0, 1);
+  }
+}
+
 }  // namespace
 
 Mapping::~Mapping() {
@@ -77,7 +88,7 @@ XdpSocket::XdpSocket(const XdpSocketOptions& options, const PacketMemory& memory
   } else {
     address.sxdp_flags = static_cast<std::uint16_t>(XDP_USE_NEED_WAKEUP | (options.may_be_zero_copy ? 0 : XDP_COPY));
   }
-  if (bind(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+  if (!bind_when_free(socket_.get(), address)) {
     fail("cannot bind an AF_XDP socket to receive queue " + std::to_string(options.queue));
   }
 }

@@ -4,6 +4,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "switch/softswitch/send_batch.hpp"
+
 namespace ina::softswitch {
 
 DatagramPort::DatagramPort(net::Descriptor socket)
@@ -68,18 +70,7 @@ void DatagramPort::before_change(std::span<const std::byte> body) noexcept {
 }
 
 void DatagramPort::flush() noexcept {
-  std::size_t done = 0;
-  while (done < out_count_) {
-    ++counters_.send_calls;
-    const int sent = ::sendmmsg(socket_.get(), &out_messages_[done], static_cast<unsigned>(out_count_ - done), MSG_DONTWAIT);
-    if (sent > 0) {
-      done += static_cast<std::size_t>(sent);
-      counters_.datagrams_out += static_cast<std::uint64_t>(sent);
-    } else if (errno != EINTR) {
-      ++counters_.not_sent;  // this one only: the error belongs to it
-      ++done;
-    }
-  }
+  send_batch(socket_.get(), std::span(out_messages_).first(out_count_), {.calls = counters_.send_calls, .sent = counters_.datagrams_out, .not_sent = counters_.not_sent});
   out_count_ = 0;
 }
 

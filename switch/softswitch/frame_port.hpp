@@ -11,6 +11,8 @@ namespace ina::softswitch {
 
 // What a sending stack has left to its hardware, in the numbers of struct virtio_net_hdr; all zero: nothing, the frame is as on a wire.
 struct Offload {
+  static constexpr std::uint8_t kChecksumIsUnfinished = 1;  // a flag: VIRTIO_NET_HDR_F_NEEDS_CSUM
+  static constexpr std::uint8_t kUdpSegments = 5;           // a gso_type: VIRTIO_NET_HDR_GSO_UDP_L4, newer than some systems' headers
   std::uint8_t flags = 0;            // VIRTIO_NET_HDR_F_*
   std::uint8_t gso_type = 0;         // VIRTIO_NET_HDR_GSO_*
   std::uint16_t header_bytes = 0;    // of a super-frame, up to the payload

@@ -11,7 +11,7 @@ switch_softswitch_libinasoftswitch_la_SOURCES = \
 	switch/softswitch/interfaces.hpp switch/softswitch/interfaces.cpp \
 	switch/softswitch/listening.hpp switch/softswitch/listening.cpp \
 	switch/softswitch/kernel_bridge.hpp switch/softswitch/kernel_bridge.cpp \
-	switch/softswitch/packet_port.hpp switch/softswitch/packet_port.cpp \
+	switch/softswitch/send_batch.hpp switch/softswitch/packet_port.hpp switch/softswitch/packet_port.cpp \
 	switch/softswitch/relay.hpp switch/softswitch/relay.cpp \
 	switch/softswitch/relay_path.hpp switch/softswitch/relay_path.cpp \
 	switch/softswitch/side_entry.hpp switch/softswitch/side_entry.cpp \

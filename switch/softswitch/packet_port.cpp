@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "switch/softswitch/listening.hpp"
+#include "switch/softswitch/send_batch.hpp"
 
 // From linux/if_packet.h of Linux 4.20.
 #ifndef PACKET_IGNORE_OUTGOING
@@ -23,7 +24,6 @@ namespace ina::softswitch {
 namespace {
 
 constexpr int kBufferBytes = 16 << 20;
-constexpr std::uint8_t kChecksumIsUnfinished = 1;  // VIRTIO_NET_HDR_F_NEEDS_CSUM
 constexpr std::size_t kMacBytes = 12;              // both addresses: a VLAN tag goes behind them
 
 [[noreturn]] void fail(const std::string& device, const char* what) {
@@ -99,7 +99,7 @@ void PacketPort::take(std::size_t index, std::size_t bytes) noexcept {
   }
   std::byte* frame = &in_bytes_[index * kInBytes + kTagRoom];
   std::size_t frame_bytes = bytes - sizeof in.offload;
-  Offload offload{.flags = static_cast<std::uint8_t>(in.offload.flags & kChecksumIsUnfinished), .gso_type = in.offload.gso_type};
+  Offload offload{.flags = static_cast<std::uint8_t>(in.offload.flags & Offload::kChecksumIsUnfinished), .gso_type = in.offload.gso_type};
   if (!offload.is_none()) {
     offload.header_bytes = in.offload.header_bytes;
     offload.segment_bytes = in.offload.segment_bytes;
@@ -154,18 +154,7 @@ void PacketPort::before_change(std::span<const std::byte> body) noexcept {
 }
 
 void PacketPort::flush() noexcept {
-  std::size_t done = 0;
-  while (done < out_count_) {
-    ++counters_.send_calls;
-    const int sent = ::sendmmsg(socket_.get(), &out_messages_[done], static_cast<unsigned>(out_count_ - done), MSG_DONTWAIT);
-    if (sent > 0) {
-      done += static_cast<std::size_t>(sent);
-      counters_.frames_out += static_cast<std::uint64_t>(sent);
-    } else if (errno != EINTR) {
-      ++counters_.not_sent;  // this one only: the error belongs to it
-      ++done;
-    }
-  }
+  send_batch(socket_.get(), std::span(out_messages_).first(out_count_), {.calls = counters_.send_calls, .sent = counters_.frames_out, .not_sent = counters_.not_sent});
   out_count_ = 0;
 }
 

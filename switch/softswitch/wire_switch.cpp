@@ -14,9 +14,6 @@ namespace {
 
 using aggregator::Action;
 
-// From linux/virtio_net.h; GSO_UDP_L4 is newer than some systems' headers.
-constexpr std::uint8_t kChecksumIsUnfinished = 1;
-constexpr std::uint8_t kGsoUdpSegments = 5;
 constexpr std::uint16_t kTypeVlan = 0x8100;
 constexpr std::size_t kVlanEnd = wire::kEthernetBytes + wire::kVlanTagBytes;
 constexpr wire::MacAddress kPauseAddress{0x01, 0x80, 0xc2, 0x00, 0x00, 0x01};
@@ -67,7 +64,7 @@ void WireSwitch::receive(PortIndex from, const ArrivedFrame& arrived, Time now) 
 
 // True: the frame has been dealt with.
 bool WireSwitch::takes(PortIndex from, const wire::Frame& frame, const ArrivedFrame& arrived, Time now) noexcept {
-  if (arrived.offload.gso_type != 0) return arrived.offload.gso_type == kGsoUdpSegments && take_segments(from, frame, arrived, now);
+  if (arrived.offload.gso_type != 0) return arrived.offload.gso_type == Offload::kUdpSegments && take_segments(from, frame, arrived, now);
   const auto packet = wire::decode_packet(frame.udp_payload);
   if (!packet) return false;
   const auto outcome = aggregate({from, frame, *packet, frame.l3});
@@ -123,7 +120,7 @@ bool WireSwitch::take_segments(PortIndex from, const wire::Frame& whole, const A
   ++counters_.segmented;
   wire::Frame frame = whole;
   const std::size_t l2 = wire::frame_header_bytes(frame) - wire::ip_header_bytes(frame.ip);
-  const bool is_unfinished = (arrived.offload.flags & kChecksumIsUnfinished) != 0;
+  const bool is_unfinished = (arrived.offload.flags & Offload::kChecksumIsUnfinished) != 0;
   for (std::size_t at = 0; at < all.size(); at += size, ++frame.ip.identification) {
     frame.udp_payload = segment(at);
     if (whole.ip.udp_checksum != 0 || is_unfinished) frame.ip.udp_checksum = wire::udp_checksum(frame.ip, frame.udp_payload);
